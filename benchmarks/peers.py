@@ -315,7 +315,7 @@ class Relgraph:
                 name: rg.tensor(name, row.dims[name], dtype=x.dtype.name)
                 for name, x in arrays.items()
             }
-            outputs = row.build(_relgraph_space(rg), inputs)
+            outputs = row.build(relgraph_space(rg), inputs)
             single = outputs[0] if len(outputs) == 1 else outputs
             found = rg.function(list(inputs.values()), single)
             self.functions[row.name, dtype] = found
@@ -331,7 +331,9 @@ class Relgraph:
         return partial(function, *arrays.values(), out=out)
 
 
-def _relgraph_space(rg: Any) -> Any:
+def relgraph_space(rg: Any) -> Any:
+    """Return the namespace of relgraph."""
+
     class Space(Composed):
         exp, log1p, tanh, erf, sqrt, abs = rg.exp, rg.log1p, rg.tanh, rg.erf, rg.sqrt, rg.abs
         maximum, where, sum, mean, max = rg.maximum, rg.where, rg.sum, rg.mean, rg.max

@@ -117,8 +117,11 @@ if TYPE_CHECKING:
         function as function,
     )
     from relgraph.api.jit import jit as jit
-    from relgraph.backends import cache as cache
+    from relgraph import cache as cache
+    from relgraph.api.optimize import optimize as optimize
+    from relgraph.api.prove import prove as prove
     from relgraph.checking.check import check as check
+    from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
 
     optdb: SequenceDB
@@ -143,10 +146,13 @@ __version__ = "0.1.0"
 # Public names that are imported when they are first used, and the modules they come from.
 _LAZY = {
     "catalogue": "relgraph.db.listing",
+    "cost": "relgraph.costs.program",
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
     "jit": "relgraph.api.jit",
+    "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
+    "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",
     "evaluate": "relgraph.api.function",
     "function": "relgraph.api.function",
@@ -175,7 +181,7 @@ def __getattr__(name: str) -> Any:
 
             return default_database()
         if name == "cache":
-            return _import_module("relgraph.backends.cache")
+            return _import_module("relgraph.cache")
         if name == "cuda":
             return _import_module("relgraph.api.cuda")
         if name in _LAZY:

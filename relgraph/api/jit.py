@@ -7,7 +7,7 @@ import inspect
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from types import CodeType
 from typing import Any
 
@@ -35,13 +35,14 @@ from relgraph.errors import (
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable, as_variable, make_input
+from relgraph.ir.records import record
 from relgraph.ir.reference import global_name
 from relgraph.ir.types import DTYPES, TensorType
 
 PROGRAMS = 256  # that one traced function keeps; the one least recently used is forgotten
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class _Traced:
     """One trace: its graph, the conversion of numbers to inputs and of outputs to results, and the
     donated inputs."""
@@ -52,7 +53,7 @@ class _Traced:
     donated: tuple[Input, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class _Program:
     """A trace that is compiled."""
 

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from relgraph.ir.node import Input, Variable, as_literal, as_variable, make_input
+from relgraph.ir.records import record
 from relgraph.ir.types import TensorType
 
 Program = TypeVar("Program")
@@ -249,7 +250,7 @@ def prune(
             return
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """A slot of the trace, as an operand of a step."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from relgraph.errors import count_of
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable
+from relgraph.ir.records import record
 from relgraph.lowering.buffers import plan
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.sizes import Sizes
 from relgraph.lowering.views import is_view
 
 
-@dataclass(frozen=True, repr=False)
+@record
 class Report:
     """What a compiled program runs.
 
@@ -57,7 +57,7 @@ def _listed(title: str, names: Iterable[str]) -> str:
 def library_calls(steps: Sequence[Step]) -> tuple[str, ...]:
     """Return the names of the ops that a schedule computes with library functions."""
     nodes = [step.node for step in steps if isinstance(step, Call)]
-    return tuple(x.op.name for x in nodes if x.op is not None and not is_view(x))
+    return tuple(x.op.name for x in nodes if x.op is not None and not (x.op.view or is_view(x)))
 
 
 def loops(steps: Sequence[Step]) -> int:

@@ -1,10 +1,15 @@
-"""The content of the default database: an explicit list, read on first use."""
+"""The content of the default database: an explicit list, read on first use.
+
+What a process registers, it also writes to the cache (:mod:`relgraph.db.index`); later processes
+take the entries of relations from there, and run the modules of the catalogue that they need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
 
+from relgraph.db import index
 from relgraph.db.database import EquilibriumDB, SequenceDB
 from relgraph.db.entries import LoweringChoice
 from relgraph.relations.relation import Relation
@@ -24,6 +29,7 @@ from relgraph.rewriting.passes.merge import Merge
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.passes.structured_products import StructuredProducts
 from relgraph.rewriting.rewriters import GraphRewriter
+from relgraph.search.optimize import CheapestProgram
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
@@ -113,6 +119,7 @@ def build_database() -> SequenceDB:
     for rewriter, place in REWRITERS:
         database.register(rewriter, *REWRITER_TAGS, position=place)
     database.register(Merge(), "merge", "fast_run", "fast_compile", "exact", "kept", position=0.0)
+    database.register(CheapestProgram(), "optimal", *REWRITER_TAGS[1:], position=2.3)
     for motif, place, names in MOTIFS:
         database.register(motif, "linear_algebra", *names, position=place)
     folding, collecting = ConstantFolding(), ConstantCollecting()
@@ -134,6 +141,14 @@ def build_database() -> SequenceDB:
         database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
         for transform, names in lifting:
             database[phase].register(transform, "fast_run", "kept", *names)
+    if not index.restore(database):
+        _register_relations(database)
+        index.keep(database)
+    return database
+
+
+def _register_relations(database: SequenceDB) -> None:
+    """Register the relations of the catalogue, whose modules run for it."""
     for relation in import_module("relgraph.relations.catalogue.checks").UNSAFE:
         database["canonicalize"].register(relation, "unsafe")
     phases = {name for name, _ in PHASES}
@@ -142,4 +157,3 @@ def build_database() -> SequenceDB:
             own = sorted(phases & set(relation.tags))
             mode = () if "optional" in relation.tags else ("fast_run",)
             database.register(relation, *own, *mode)
-    return database

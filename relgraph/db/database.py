@@ -134,6 +134,14 @@ class RewriteDatabase(NotPickled):
         self._entries[name] = Entry(name, item, own, excluded_by, place, aliases_of(own))
         self._version = next(_versions)
 
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """Add entries of relations as an equal database holds them."""
+        with self._lock:
+            for entry in entries:
+                self._entries[entry.name] = entry
+                self._last = max(self._last, entry.position)
+            self._version = next(_versions)
+
     def _check_item(self, item: Any, name: str, position: float | None) -> None:
         """Raise for an item, or a position, that this kind of database cannot hold."""
 
@@ -295,6 +303,16 @@ class RewriteDatabase(NotPickled):
         with self._lock:
             for database in self.databases():
                 database._answers.clear()
+
+    def entries(self) -> list[Entry]:
+        """Return the entries of this database, in order of registration.
+
+        Returns
+        -------
+        list of Entry
+            Those of sub-databases are not among them.
+        """
+        return list(self._entries.values())
 
     def _ordered(self) -> list[Entry]:
         return sorted(self._entries.values(), key=lambda entry: entry.position)

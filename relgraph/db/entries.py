@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from relgraph.db.query import RewriteDatabaseQuery
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.records import record
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import describe, item_name
 
 
-@dataclass(frozen=True)
+@record
 class LoweringChoice:
     """A choice made during compilation, as data that queries select.
 
@@ -49,7 +49,7 @@ class LoweringChoice:
         return graph
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """A registered item: a relation in one direction, a rewriter, a choice or a database.
 

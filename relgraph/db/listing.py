@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from inspect import cleandoc
@@ -15,13 +14,14 @@ from relgraph.db.database import EquilibriumDB, RewriteDatabase
 from relgraph.db.default import default_database
 from relgraph.db.entries import LoweringChoice
 from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
+from relgraph.ir.records import record
 from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import PatternNode, subterms
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import describe
 
 
-@dataclass(frozen=True)
+@record
 class CatalogueRow:
     """A relation of the catalogue, or a rewriter or choice of the database.
 

@@ -1,19 +1,23 @@
 """Modes: named queries, from the fastest to compile to the fastest to run.
 
-====================== == == == == ============= ======
-what                   o4 o3 o2 o1 stabilization unsafe
-====================== == == == == ============= ======
-merge                  x  x  x  x                x
-constant folding       x  x  x  x                x
-canonicalize           x  x                      x
-stabilize              x  x        x             x
-specialize             x  x                      x
-linear algebra         x  x                      x
-calls of BLAS          x  x                      x
-fusion                 x  x  x                   x
-in-place               x
-removal of assertions                            x
-====================== == == == == ============= ======
+====================== == == == == == ============= ======
+what                   o5 o4 o3 o2 o1 stabilization unsafe
+====================== == == == == == ============= ======
+merge                  x  x  x  x  x                x
+constant folding       x  x  x  x  x                x
+canonicalize           x  x  x                      x
+stabilize              x  x  x        x             x
+specialize             x  x  x                      x
+linear algebra         x  x  x                      x
+cheapest program       x
+calls of BLAS          x  x  x                      x
+fusion                 x  x  x  x                   x
+in-place               x  x
+removal of assertions                               x
+====================== == == == == == ============= ======
+
+The cheapest program is searched for among all that the laws of sums and products of matrices make
+of a graph, by estimated time: see :func:`relgraph.optimize`.
 
 Linear algebra stands for passes over whole graphs: the order of products, structure, and shared
 factorisations.  The modes make only the BLAS calls that cost no more than a product and a loop
@@ -70,8 +74,8 @@ def mode(name: str | RewriteDatabaseQuery, nonfinite: str = "assume") -> Rewrite
     Parameters
     ----------
     name : str or Query
-        One of o1, o2, o3, o4, fast_run, fast_compile, stabilization and unsafe; a query is returned
-        unchanged.
+        One of o1, o2, o3, o4, o5, fast_run, fast_compile, stabilization and unsafe; a query is
+        returned unchanged.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``, or to
         preserve infinities and NaN.

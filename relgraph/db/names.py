@@ -14,6 +14,7 @@ MODE_TAGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "o2": (("fast_compile", "fusion"), ()),
     "o3": (("fast_run",), ("inplace",)),
     "o4": (("fast_run",), ()),
+    "o5": (("fast_run", "optimal"), ()),
     "fast_compile": (("fast_compile",), ()),
     "fast_run": (("fast_run",), ()),
     "stabilization": (("stabilize",), ("assumes_finite",)),
@@ -139,6 +140,7 @@ FAMILIAR = frozenset(
         *ALIASES,
         *_BY_TAG,
         *("canonicalize", "stabilize", "specialize", "fast_run", "fast_compile", "unsafe"),
+        *("optimal", "cheapest_program"),
         *("exact", "rounded", "kept", "assumes_finite", "linear_algebra", "blas", "BlasOpt"),
         *("constant_folding", "constant_collecting"),
     )

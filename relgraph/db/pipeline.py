@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.query import RewriteDatabaseQuery
@@ -18,7 +18,12 @@ from relgraph.rewriting.rewriters import (
 
 
 class Phase(EquilibriumGraphRewriter):
-    """The entries of one phase, selected by a query, to a fixed point."""
+    """The entries of one phase, selected by a query, to a fixed point.
+
+    A relation that would compute what other users of the matched nodes need anyway does not fire.
+    """
+
+    thrifty = True
 
     def __init__(self, name: str, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)
@@ -44,11 +49,16 @@ class Phase(EquilibriumGraphRewriter):
 class Pipeline(SequentialGraphRewriter):
     """The phases and choices that a query selected, in order.
 
+    A later phase may leave what an earlier one simplifies.  So the phases run in rounds until
+    nothing changes, and a graph that has been rewritten stays as it is.
+
     Attributes
     ----------
     query : Query
         The query that selected them.
     """
+
+    rounds: ClassVar[int] = 4
 
     def __init__(
         self, name: str, query: RewriteDatabaseQuery, stages: Iterable[tuple[Entry, Any]]

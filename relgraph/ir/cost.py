@@ -6,28 +6,86 @@ predict time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from relgraph.ir.node import Variable, toposort
-from relgraph.ir.types import Dim, TensorType, TupleType, Type
+from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type
 
 NOMINAL = 256
 
 
+@dataclass(frozen=True)
+class Sized:
+    """A type as a rule of cost reads it, whose sizes may be polynomials."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[Any, ...]
+    layout: str = "dense"
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def with_shape(self, shape: Iterable[Any]) -> Sized:
+        """Return the type of the same dtype and layout with another shape."""
+        return Sized(self.dtype, tuple(shape), self.layout)
+
+
+class Several(NamedTuple):
+    """A tuple type as a rule of cost reads it."""
+
+    items: tuple[Sized, ...]
+
+
+AnyType = Type | Sized | Several
+
+
 def extent(dim: Dim) -> int:
     """Return a dimension's size, or the nominal size if it is unknown."""
-    return dim if isinstance(dim, int) else NOMINAL
+    return NOMINAL if dim is None or isinstance(dim, str) else dim
 
 
-def size(type_: Type) -> int:
+def size(type_: AnyType) -> int:
     """Return the number of elements of a value of this type."""
-    if isinstance(type_, TupleType):
+    if isinstance(type_, TupleType | Several):
         return sum(map(size, type_.items))
-    assert isinstance(type_, TensorType)
+    shape: Any = type_.shape  # type: ignore[union-attr]
     count = 1
-    for dim in type_.shape:
-        count *= extent(dim)
+    for dim in shape:
+        count *= NOMINAL if dim is None or isinstance(dim, str) else dim
     return count
+
+
+def nbytes(type_: AnyType) -> int:
+    """Return the number of bytes of a value of this type."""
+    if isinstance(type_, TupleType | Several):
+        return sum(map(nbytes, type_.items))
+    assert isinstance(type_, TensorType | Sized)
+    return size(type_) * type_.dtype.itemsize
+
+
+def resolved(type_: Type, sizes: Mapping[str, int]) -> Type:
+    """Return a type with the values of its named dimensions that are known."""
+    if isinstance(type_, TupleType):
+        return TupleType([_with_sizes(x, sizes) for x in type_.items])
+    assert isinstance(type_, TensorType)
+    return _with_sizes(type_, sizes)
+
+
+def _with_sizes(type_: TensorType, sizes: Mapping[str, int]) -> TensorType:
+    shape = tuple([sizes.get(d, d) if isinstance(d, str) else d for d in type_.shape])
+    return type_ if shape == type_.shape else _with_shape(type_, shape)
+
+
+@lru_cache(4096)
+def _with_shape(type_: TensorType, shape: Shape) -> TensorType:
+    return type_.with_shape(shape)
 
 
 def flops(outputs: Iterable[Variable]) -> int:
@@ -50,8 +108,12 @@ def flops(outputs: Iterable[Variable]) -> int:
     >>> rg.flops([A @ B])
     2000
     """
-    return sum(
-        node.op.flops(tuple(x.type for x in node.inputs), node.type)
-        for node in toposort(outputs)
-        if node.op is not None
-    )
+    return sum(map(node_flops, toposort(outputs)))
+
+
+def node_flops(node: Variable) -> int:
+    """Return the floating-point operations of one application; none for an input."""
+    op = node.op
+    if op is None:
+        return 0
+    return op.node_flops(node.inputs, tuple([x.type for x in node.inputs]), node.type)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from relgraph.errors import ArgumentError, kind_of
-from relgraph.ir.facts import BIT, NOTHING, Facts, of_type, proved, unknown_fact
+from relgraph.ir.facts import BIT, NOTHING, Facts, is_fact, of_type, proved, unknown_fact, within
+from relgraph.ir.intervals import Interval
 from relgraph.ir.node import Constant, Input, Variable, set_facts
 from relgraph.ir.types import TensorType
 
@@ -81,7 +82,7 @@ def fact(node: Variable, name: str) -> bool | None:
     node : Variable
         Of any type.
     name : str
-        Such as "positive" or "symmetric".
+        Such as "positive" or "symmetric", or an interval such as "[0, 1]".
 
     Returns
     -------
@@ -93,7 +94,7 @@ def fact(node: Variable, name: str) -> bool | None:
     DomainError
         For a fact that does not exist.
     """
-    if not isinstance(name, str) or name not in BIT:
+    if not is_fact(name):
         raise unknown_fact(name)
     return facts_of(node).holds(name)
 
@@ -152,12 +153,23 @@ def of_constant(node: Constant) -> Facts:
         tests["symmetric"] = bool((value == value.T).all())
         tests["lower_triangular"] = not bool(np.triu(value, 1).any())
         tests["upper_triangular"] = not bool(np.tril(value, -1).any())
+        if tests["lower_triangular"] and tests["upper_triangular"]:
+            tests["identity"] = bool(value.size and (value.diagonal() == 1).all())
     false = 0
     for name, result in tests.items():
         if not result:
             false |= BIT[name]
     facts = proved(*(name for name, result in tests.items() if result)) | Facts(0, false)
-    return facts | proved("spd") if tests.get("symmetric") and _is_definite(value) else facts
+    if tests.get("symmetric") and _is_definite(value):
+        facts |= proved("spd")
+    return _bounded(facts, value)
+
+
+def _bounded(facts: Facts, value: Any) -> Facts:
+    """Return the facts of a constant of floats with the interval of its elements."""
+    if value.dtype.kind != "f" or not value.size or np.isnan(value).any():
+        return facts
+    return facts | within(Interval(float(value.min()), float(value.max())))
 
 
 _LARGEST = 128  # the largest constant matrix that is factored to test definiteness

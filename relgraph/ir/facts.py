@@ -8,19 +8,22 @@ symmetric, although its last bits may differ.  So ``spd``, symmetric and positiv
 that the exact matrix has a Cholesky factor.  The computed matrix has one too, unless its smallest
 eigenvalue is as small as the rounding errors, about ``n u`` times the largest.  The Cholesky
 factorisation of such a matrix raises, whereas an elimination would return meaningless digits.
-``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``.  Facts are
-declared on inputs, where they belong to the input's identity; :mod:`relgraph.ir.fact_inference`
-infers those of other nodes.
+``psd``, positive semidefinite, promises no factor; with ``invertible`` it is ``spd``, so a relation
+that asks for ``spd`` takes a ``psd`` matrix that its left side inverts.  Facts are declared on
+inputs, where they belong to the input's identity; :mod:`relgraph.ir.fact_inference` infers those of
+other nodes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
 from relgraph.errors import ArgumentError, DomainError
+from relgraph.ir.intervals import EVERYTHING, OF_SIGN, Interval, interval
 from relgraph.ir.types import TensorType
 
 VALUE_FACTS = (
@@ -29,7 +32,7 @@ VALUE_FACTS = (
 )  # fmt: skip
 MATRIX_FACTS = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "spd", "psd", "invertible", "permutation", "selection",
+    "spd", "psd", "invertible", "permutation", "selection", "identity",
 )  # fmt: skip
 NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
 BIT = {name: 1 << i for i, name in enumerate(NAMES)}
@@ -47,6 +50,7 @@ _IMPLIES = {
     "psd": ("square", "symmetric"),
     "invertible": ("square",),
     "permutation": ("orthogonal", "selection"),
+    "identity": ("diagonal", "spd", "permutation"),
 }
 
 
@@ -68,39 +72,78 @@ def _closure(mask: int) -> int:
 
 
 class Facts(NamedTuple):
-    """The known facts of a value: two sets, as bit masks.
+    """The known facts of a value: two sets, as bit masks, and an interval.
 
-    ``true`` holds the proved facts, ``false`` the disproved ones.
+    ``true`` holds the proved facts, ``false`` the disproved ones.  ``interval`` is None where it
+    says no more than the facts of sign.
     """
 
     true: int = 0
     false: int = 0
+    interval: Interval | None = None
 
     def holds(self, name: str) -> bool | None:
         """Return True, False, or None if the fact is unknown."""
-        bit = BIT[name]
+        bit = BIT.get(name)
+        if bit is None:
+            asked = interval(name)
+            return True if asked is not None and self.bounds().within(asked) else None
         return True if self.true & bit else (False if self.false & bit else None)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the facts proved true."""
+        """Return the names of the facts proved true; :meth:`bounds` returns the interval."""
         return tuple(name for name in NAMES if self.true & BIT[name])
+
+    def bounds(self) -> Interval:
+        """Return the smallest interval that is known to contain every element that is not NaN."""
+        if self.interval is not None:
+            return self.interval
+        result = EVERYTHING
+        for name, of_sign in OF_SIGN.items():
+            if self.true & BIT[name]:
+                result = result.meet(of_sign)
+        return result
 
     def __or__(self, other: object) -> Facts:
         if not isinstance(other, Facts):
             return NotImplemented
-        return Facts(_closure(self.true | other.true), self.false | other.false)
+        true, false = self.true | other.true, self.false | other.false
+        if self.interval is None and other.interval is None:
+            return Facts(_closure(true), false)
+        return within(self.bounds().meet(other.bounds()), true, false)
 
 
 NOTHING = Facts()
 
 
-@cache
+def within(bounds: Interval, true: int = 0, false: int = 0) -> Facts:
+    """Return facts with an interval, and the facts of sign that follow from it."""
+    if bounds.empty():  # all elements are NaN, or there are none
+        return Facts(_closure(true), false)
+    for name in bounds.signs():
+        true |= BIT[name]
+    if math.isfinite(bounds.low) and math.isfinite(bounds.high) and true & BIT["not_nan"]:
+        true |= BIT["finite"]
+    plain = Facts(_closure(true), false)
+    return plain if plain.bounds().within(bounds) else plain._replace(interval=bounds)
+
+
+@lru_cache(4096)
 def proved(*names: str) -> Facts:
     """Return these facts and all facts that they imply, proved true."""
-    mask = 0
+    mask, bounds = 0, EVERYTHING
     for name in names:
-        mask |= BIT[name]
-    return Facts(_closure(mask))
+        if name in BIT:
+            mask |= BIT[name]
+        elif (declared := interval(name)) is not None:
+            bounds = bounds.meet(declared)
+    plain = Facts(_closure(mask))
+    return plain if bounds is EVERYTHING else within(bounds.meet(plain.bounds()), plain.true)
+
+
+def is_fact(name: object) -> bool:
+    """Return True for the name of a fact, and for an interval such as ``"[0, 1)"``."""
+    return isinstance(name, str) and (name in BIT or interval(name) is not None)
 
 
 def kept(operand: Facts, *names: str) -> Facts:
@@ -108,12 +151,22 @@ def kept(operand: Facts, *names: str) -> Facts:
     return proved(*(name for name in names if operand.true & BIT[name]))
 
 
+def of_elements(operand: Facts) -> Facts:
+    """Return the facts of the elements of ``operand``, which a choice among them keeps."""
+    facts = kept(operand, *VALUE_FACTS)
+    return facts if operand.interval is None else facts._replace(interval=operand.interval)
+
+
 def shared(operands: Iterable[Facts]) -> Facts:
     """Return the facts that are proved for every operand."""
-    common = -1
+    common, bounds = -1, None
     for x in operands:
         common &= x.true
-    return Facts(common)
+        bounds = x.bounds() if bounds is None else bounds.hull(x.bounds())
+    plain = Facts(common)
+    if bounds is None or plain.bounds().within(bounds):
+        return plain
+    return plain._replace(interval=bounds)
 
 
 @lru_cache(4096)
@@ -147,11 +200,16 @@ def check_declared(name: str, type_: TensorType, facts: Iterable[str]) -> frozen
         )
     given = (facts,) if isinstance(facts, str) else tuple(facts)
     for one in given:
-        if not isinstance(one, str) or one not in BIT:
+        if not is_fact(one):
             raise unknown_fact(one)
-    declared = frozenset(given)
+    declared = frozenset(canonical(given))
     check_possible(f"the input {name!r}", type_, declared)
     return declared
+
+
+def canonical(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of facts with each interval written in one way."""
+    return tuple([name if name in BIT else str(interval(name)) for name in names])
 
 
 def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
@@ -173,7 +231,7 @@ def check_possible(what: str, type_: TensorType, facts: Iterable[str]) -> None:
 def check_consistent(what: str, facts: Iterable[str]) -> None:
     """Raise DomainError for two facts that no array containing a number has."""
     given = set(facts)
-    for one, other in combinations(sorted(given, key=NAMES.index), 2):
+    for one, other in combinations(sorted(given & BIT.keys(), key=NAMES.index), 2):
         known = proved(one, other)
         for sign, opposite in (("positive", "nonpositive"), ("negative", "nonnegative")):
             if known.holds(sign) and known.holds(opposite):
@@ -182,6 +240,16 @@ def check_consistent(what: str, facts: Iterable[str]) -> None:
                     {"facts": ", ".join(sorted(given))},
                     "Leave one of them out.",
                 )
+    declared = [b for name in given if name not in BIT and (b := interval(name)) is not None]
+    bounds = proved(*(given & BIT.keys())).bounds()
+    for own in declared:
+        bounds = bounds.meet(own)
+    if declared and bounds.empty():
+        raise DomainError(
+            f"{what} has no number in {' and '.join(sorted(given - BIT.keys()))}",
+            {"facts": ", ".join(sorted(given))},
+            'Write an interval as "[0, 1]" with its ends, or as "(0, 1)" without them.',
+        )
 
 
 def unknown_fact(name: object) -> DomainError:
@@ -191,6 +259,6 @@ def unknown_fact(name: object) -> DomainError:
     near = get_close_matches(str(name), NAMES, 1)
     return DomainError(
         f"there is no fact {name!r}",
-        {"facts": ", ".join(NAMES)},
+        {"facts": ", ".join(NAMES), "intervals": 'such as "[0, 1)"'},
         f"Did you mean {near[0]!r}?" if near else "Use one of these facts.",
     )

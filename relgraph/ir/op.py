@@ -32,6 +32,8 @@ from relgraph.ir.types import Shape, TensorType, Type
 if TYPE_CHECKING:
     from relgraph.ir.sizes import Tie
 
+RATES = ("loop", "product", "factorisation")
+
 Measure = tuple[int, int | tuple[int, ...]]  # a weight, and the coefficients of the operands
 
 _lock = forks.lock()
@@ -83,8 +85,18 @@ class Op:
         Whether the result is the size of the operand along the axis in the first parameter.
     needs_regular : bool
         Whether a singular matrix gives an error or an infinite result.
+    inverts : bool
+        Whether the result is the inverse of the first operand, times the second if there is one.
     conditioned : bool
         Whether the error of the result grows with the condition number of a matrix.
+    view : bool
+        Whether an application reads and writes no element: its result is a view of its first
+        operand, or a size.
+    rate : str
+        Which rate of a :class:`~relgraph.ir.machine.Machine` its arithmetic has: "loop", "product"
+        or "factorisation".
+    overhead : int
+        The nanoseconds that a call takes on the smallest operands.
     decides : str
         How the result depends on a choice, as :mod:`relgraph.checking.branches` calls it, or "".
     measure, second_measure : pair of int and (int or tuple of int)
@@ -118,7 +130,11 @@ class Op:
     takes_shape: bool = False
     reads_shape: bool = False
     needs_regular: bool = False
+    inverts: bool = False
     conditioned: bool = False
+    view: bool = False
+    rate: str = "loop"
+    overhead: int = 1200
     decides: str = ""
     measure: Measure = (1, 1)
     second_measure: Measure = (1, 1)
@@ -137,6 +153,13 @@ class Op:
             raise ArgumentError(
                 f"the name of the op {cls.__name__} is an identifier of Python, not {name!r:.60}",
                 fix='Write it as the name of a function, such as name = "huber_loss".',
+            )
+        rate = cls.__dict__.get("rate", "loop")
+        if isinstance(rate, str) and rate not in RATES:
+            raise ArgumentError(
+                f"the op {cls.__name__} has no rate {rate!r}",
+                {"rates": ", ".join(RATES)},
+                "Say what is most like its arithmetic.",
             )
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -368,7 +391,8 @@ class Op:
         """Return the floating-point operations of one application.
 
         Elementwise: one for each element of the result (transcendental functions more); a product
-        of m by k and k by n matrices: 2 m n k; a reduction: the size of its operand.
+        of m by k and k by n matrices: 2 m n k; a reduction: the size of its operand; an op that
+        copies elements: none.
 
         Parameters
         ----------
@@ -382,7 +406,25 @@ class Op:
         int
             A size that is not static counts as :data:`relgraph.ir.cost.NOMINAL`.
         """
-        return size(result)
+        return 0 if self.moves_elements else size(result)
+
+    def node_flops(self, inputs: tuple[Variable, ...], types: tuple[Any, ...], result: Any) -> int:
+        """Return the floating-point operations of an application to certain operands.
+
+        Parameters
+        ----------
+        inputs : tuple of Variable
+            The operands.
+        types, result
+            As for :meth:`flops`.
+
+        Returns
+        -------
+        int
+            :meth:`flops`, or fewer if what the operands are saves some: a matrix times its own
+            transpose costs half of another product.
+        """
+        return self.flops(types, result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Return the facts of the result, from the facts of the operands.
@@ -413,6 +455,21 @@ class Op:
         -------
         list of Tie or None
             What the type rule does not reveal by raising for other sizes.
+        """
+        return None
+
+    def result_sizes(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """Return the sizes of the result that are sums or products of sizes of the operands.
+
+        Parameters
+        ----------
+        shapes : sequence of tuple
+            The sizes of the operands: ints and polynomials.
+
+        Returns
+        -------
+        tuple or None
+            None if :meth:`infer` says all that is known.
         """
         return None
 
@@ -557,6 +614,8 @@ class GetItem(Op):
     parameters = ("index",)
     arity = 1
     moves_elements = True
+    view = True
+    overhead = 50
 
     def infer(self, *types: Any) -> Type:
         """Return the type of that result."""
@@ -565,10 +624,6 @@ class GetItem(Op):
     def perform(self, *values: Any) -> Any:
         """Pick the result."""
         return values[0][self.params[0]]
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost nothing."""
-        return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Return the facts that the op with the results proves for this one."""

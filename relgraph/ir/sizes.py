@@ -9,7 +9,6 @@ sizes to be equal, and a name in the result type shows which operand a size come
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from relgraph.errors import RelgraphError
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.op import Op
+from relgraph.ir.records import record
 from relgraph.ir.types import Dim, Shape, TensorType, Type
 
 At = tuple[int, int]  # an operand, and its axis counted from the end
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 Size = int | str | Place
 
 
-@dataclass(frozen=True)
+@record
 class Given:
     """A size that is the value of an operand, a scalar."""
 

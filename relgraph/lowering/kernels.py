@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import Op
+from relgraph.ir.records import record
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import CALL, MAP, REDUCE, Fusion, Regions, is_scalar
 from relgraph.lowering.targets import Target, Update
@@ -23,7 +23,7 @@ from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.inputs import Assume
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Statement:
     """One elementwise statement of a kernel: an op applied to references."""
 
@@ -32,7 +32,7 @@ class Statement:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fold:
     """One reduction of a kernel: an op such as ``sum`` applied to a reference."""
 
@@ -41,7 +41,7 @@ class Fold:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pass:
     """One pass of a kernel over a row, or statements that run once for each row.
 
@@ -61,7 +61,7 @@ class Pass:
     stores: tuple[tuple[Ref, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Products:
     """The products of a kernel that reads a matrix in blocks of rows.
 
@@ -80,7 +80,7 @@ class Products:
     stored: tuple[Ref, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Structure:
     """Everything that the source of a kernel depends on; equal structures share a function.
 
@@ -144,7 +144,7 @@ class Structure:
         return {dtype: 1 + index for dtype, index in slots}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Gather:
     """A gather in a kernel.
 
@@ -161,7 +161,7 @@ class Gather:
     places: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Kernel:
     """A loop nest over part of a graph: what it reads, computes and writes.
 
@@ -237,7 +237,7 @@ class Kernel:
         return self.stored + self.folded
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Call:
     """One op that its NumPy implementation or a library computes."""
 

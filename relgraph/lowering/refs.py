@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ref:
     """An operand of a statement.
 

@@ -8,12 +8,12 @@ steps form an acyclic schedule.  All passes are linear in the size of the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.records import record
 from relgraph.lowering.gathers import furthest, is_gather
 
 MAP, REDUCE, CALL, LEAF = "map", "reduce", "call", "leaf"
@@ -21,7 +21,7 @@ MAP, REDUCE, CALL, LEAF = "map", "reduce", "call", "leaf"
 _REACH = 200  # the longest period of a region, and the longest edge within a piece
 
 
-@dataclass(frozen=True)
+@record
 class Fusion:
     """What a backend can put into one kernel.
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from relgraph.errors import ShapeError
 from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.records import record
 from relgraph.ir.sizes import At, stretched
 from relgraph.ir.types import Dim
 from relgraph.lowering.kernels import Call, Kernel, Step, reduced_axes
@@ -26,7 +26,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import ExpandDims, Squeeze
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unknown:
     """A size that has no name and is not known before the program runs."""
 
@@ -37,7 +37,7 @@ Term = int | str | Unknown
 Terms = tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Check:
     """Two dimensions that must be equal when the program runs.
 

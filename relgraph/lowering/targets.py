@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ir.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """A part of an array that a kernel writes to.
 
@@ -29,7 +28,7 @@ class Target:
     places: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Update:
     """An update that a kernel makes.
 

@@ -10,10 +10,10 @@ time.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.records import replace
 from relgraph.lowering.gathers import furthest
 from relgraph.lowering.kernels import (
     Call,

@@ -7,11 +7,11 @@ it is, and with which step, before the program runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ir.records import record, replace
 from relgraph.ir.types import Type
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
@@ -20,7 +20,7 @@ from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 _DEEPEST = 16  # the longest chain of views that is read in place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Along:
     """How an axis of a view runs along an axis of the array below it.
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import ArgumentError, DomainError, RelgraphError, ShapeError
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.cost import size as count_of_elements
+from relgraph.ir.facts import Facts, of_elements
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ir.polynomial import digits
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops.arguments import (
     as_operand,
@@ -156,9 +158,14 @@ class Unique(Op):
         """Sort with NumPy."""
         return np.unique(values[0])
 
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost n log2(n) comparisons."""
+        count = count_of_elements(types[0])
+        return count * digits(count)  # type: ignore[no-any-return]
+
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 @documented()

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
-from relgraph.ir.cost import size
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, shared
+from relgraph.ir.facts import MATRIX_FACTS, Facts, kept, of_elements, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Dim, TensorType, Type, unify_dims
 from relgraph.ops.arguments import AxisOp, as_operand, is_pattern, normalise_axis, rank_of
@@ -39,13 +38,10 @@ class _Join(AxisOp):
                     dims[axis] = _same_size(dims[axis], other.shape[axis], axis, self.name)
         return dims
 
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
-
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know what is known of every operand."""
-        return kept(shared(operands), *VALUE_FACTS, *(MATRIX_FACTS if self.params[0] < -2 else ()))
+        facts = shared(operands)
+        return of_elements(facts) | kept(facts, *(MATRIX_FACTS if self.params[0] < -2 else ()))
 
 
 class Concatenate(_Join):
@@ -62,6 +58,12 @@ class Concatenate(_Join):
         dims = self._common_shape(types, axis)
         dims[axis] = _sum([type_.shape[axis] for type_ in types])
         return TensorType(np.result_type(*[t.dtype for t in types]), dims)
+
+    def result_sizes(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """Add the sizes along the axis."""
+        sizes, axis = list(shapes[0]), self.params[0]
+        sizes[axis] = sum([shape[axis] for shape in shapes])
+        return tuple(sizes)
 
     def perform(self, *values: Any) -> Any:
         """Concatenate with NumPy."""

@@ -34,6 +34,8 @@ class Matmul(Op):
     precedence = 12
     returns_new_array = True
     chains = True
+    rate = "product"
+    overhead = 1000
 
     def infer(self, *types: Any) -> Type:
         """Return the type; the inner sizes agree, the batches broadcast."""
@@ -59,6 +61,12 @@ class Matmul(Op):
         """Cost 2 m n k, for each matrix of the batch."""
         return 2 * size(result) * extent(types[0].shape[-1])
 
+    def node_flops(self, inputs: tuple[Variable, ...], types: tuple[Any, ...], result: Any) -> int:
+        """Cost half if a matrix is multiplied by its own transpose, which NumPy does by syrk."""
+        whole = self.flops(types, result)
+        x, y = inputs
+        return whole // 2 if x.ndim >= 2 and _transposes(x, y) else whole
+
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what products keep: structure, and signs of floats (integers wrap around)."""
         facts = product_facts(operands, node)
@@ -73,7 +81,7 @@ class Matmul(Op):
 
 _CLOSED_UNDER_PRODUCT = (
     "lower_triangular", "upper_triangular", "diagonal", "orthogonal", "invertible", "square",
-    "permutation", "selection",
+    "permutation", "selection", "identity",
 )  # fmt: skip
 
 
@@ -168,7 +176,8 @@ class Einsum(Op):
         sizes: dict[str, int] = {}
         for term, type_ in zip(terms, types, strict=True):
             for label, dim in zip(term, type_.shape, strict=True):
-                sizes[label] = max(sizes.get(label, 0), extent(dim))
+                if dim != 1 or label not in sizes:
+                    sizes[label] = extent(dim)
         total = len(types)
         for one in sizes.values():
             total *= one

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from relgraph.ir.cost import size
 from relgraph.ir.facts import Facts
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType, Type
@@ -34,7 +35,12 @@ class Cumulative(AxisOp):
 
     __slots__ = ()
     arity = 1
+    overhead = 500
     fold: ClassVar[type[Reduction]]  # of all elements: the last result
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost one operation for each element."""
+        return size(result)
 
     @property
     def ufunc(self) -> Any:

@@ -6,6 +6,9 @@ computed one approximates (see :mod:`relgraph.ir.facts`): rounding may leave a m
 singular with a small negative eigenvalue, and Cholesky's factorisation of it raises.  Nothing is
 inferred for integers, which wrap around.
 
+A product is read as a sequence of factors: ``A * w`` is ``A @ diag(w)``, and ``solve(S, X)`` is
+``inv(S) @ X``.
+
 References
 ----------
 R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., Cambridge University Press, 2013: sections
@@ -14,18 +17,31 @@ R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., Cambridge University Pre
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.facts import NOTHING, Facts, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ops.elementwise import multiply, true_divide
 from relgraph.ops.permutation import MatrixTranspose
 
 # The number of factors of a product that are compared with its mirror image.
 _MOST = 16
 
-Factor = tuple[Variable, bool]  # and whether it is transposed
-
 _FLIP = MatrixTranspose()
+
+
+class Factor(NamedTuple):
+    """A matrix of a product: a node, whether it is transposed, and what is made of it.
+
+    ``kind`` is "" for the node itself, "inverse" for its inverse, "diagonal" for the diagonal
+    matrix of its elements, and "divisor" for that of their reciprocals.
+    """
+
+    node: Variable
+    turned: bool = False
+    kind: str = ""
 
 
 def of_product(node: Variable) -> Facts:
@@ -40,50 +56,85 @@ def of_product(node: Variable) -> Facts:
     for first, last in zip(factors[:half], reversed(factors), strict=False):
         if not _mirrored(first, last):
             return NOTHING
-    if middle and not _holds(factors[half], "psd"):
+    if middle and not _semidefinite(factors[half]):
         return NOTHING
     return proved("psd")
 
 
 def _end(node: Variable, side: int) -> Factor:
     """Return the first factor of a product, or the last one, as deep as factors are compared."""
-    x, turned, product = node, False, node.op
+    x = Factor(node)
     for _ in range(_MOST):
-        if x.op is _FLIP:
-            x, turned = x.inputs[0], not turned
-        elif _is_product(x, product):
-            x = x.inputs[side ^ turned]
-        else:
+        parts = _parts(x, node.op)
+        if parts is None:
             break
-    return x, turned
+        x = parts[-side]
+    return x
 
 
 def _factors(node: Variable) -> list[Factor]:
     """Return the factors of a product from left to right, products among them opened."""
     factors: list[Factor] = []
-    waiting: list[Factor] = [(node, False)]
-    product = node.op
+    waiting = [Factor(node)]
     while waiting:
-        x, turned = waiting.pop()
-        if x.op is _FLIP:
-            waiting.append((x.inputs[0], not turned))
-        elif _is_product(x, product) and len(factors) + len(waiting) < _MOST:
-            left, right = ((y, turned) for y in x.inputs)
-            waiting += [left, right] if turned else [right, left]
+        x = waiting.pop()
+        parts = _parts(x, node.op) if len(factors) + len(waiting) < _MOST else None
+        if parts is None:
+            factors.append(x)
         else:
-            factors.append((x, turned))
+            waiting += reversed(parts)
     return factors
 
 
-def _is_product(x: Variable, product: Op | None) -> bool:
-    return x.op is product and all([y.ndim >= 2 for y in x.inputs])
+def _parts(x: Factor, product: Op | None) -> tuple[Factor, ...] | None:
+    """Return the factors that a factor is the product of, or None."""
+    node, turned, kind = x
+    op, inputs = node.op, node.inputs
+    if kind or op is None:
+        return None
+    if op is _FLIP:
+        return (Factor(inputs[0], not turned),)
+    if op is product and all([y.ndim >= 2 for y in inputs]):
+        parts = [Factor(y, turned) for y in inputs]
+    elif op.inverts and inputs[-1].ndim >= 2:
+        parts = [Factor(inputs[0], turned, "inverse"), *(Factor(y, turned) for y in inputs[1:])]
+    elif op is multiply or op is true_divide:
+        scaled = _scaled(node)
+        if scaled is None:
+            return None
+        parts = [y._replace(turned=turned and not y.kind) for y in scaled]
+    else:
+        return None
+    return tuple(reversed(parts)) if turned else tuple(parts)
+
+
+def _scaled(node: Variable) -> list[Factor] | None:
+    """Return a matrix whose rows or columns are scaled as two factors, or None."""
+    x, y = node.inputs
+    kind = "diagonal" if node.op is multiply else "divisor"
+    for matrix, scale in ((x, y), (y, x)) if node.op is multiply else ((x, y),):
+        shape = matrix.type.shape[-2:]
+        if not 2 <= matrix.ndim == node.ndim or matrix.dtype != node.dtype or 1 in shape:
+            continue
+        rows, columns = ((1,) * 2 + scale.type.shape)[-2:]
+        if rows == 1 and columns != 1:
+            return [Factor(matrix), Factor(scale, False, kind)]
+        if columns == 1 and rows != 1:
+            return [Factor(scale, False, kind), Factor(matrix)]
+    return None
 
 
 def _mirrored(first: Factor, last: Factor) -> bool:
     """Return True if a factor is the transpose of another one."""
-    (x, a), (y, b) = first, last
-    return x is y and (a != b or _holds(first, "symmetric"))
+    if first.node is not last.node or first.kind != last.kind:
+        return False
+    if first.kind in ("diagonal", "divisor"):
+        return True
+    return first.turned != last.turned or fact(first.node, "symmetric") is True
 
 
-def _holds(factor: Factor, name: str) -> bool:
-    return fact(factor[0], name) is True
+def _semidefinite(x: Factor) -> bool:
+    """Return True if a factor is positive semidefinite; one that is inverted is invertible."""
+    if x.kind == "diagonal":
+        return fact(x.node, "nonnegative") is True
+    return fact(x.node, "positive" if x.kind == "divisor" else "psd") is True

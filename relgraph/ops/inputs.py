@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from relgraph.errors import ArgumentError, count_of
-from relgraph.ir.facts import BIT, Facts, check_consistent, check_possible, proved, unknown_fact
+from relgraph.ir.facts import (
+    Facts,
+    canonical,
+    check_consistent,
+    check_possible,
+    is_fact,
+    proved,
+    unknown_fact,
+)
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, TensorType, Type, entries_of
@@ -39,7 +47,8 @@ def tensor(
     name: An identifier; arguments can be given by it at the call.
     shape (tuple of int, str or None): One entry a dimension: its size, its name, or None where it
         is not known.
-    facts: What is known of the values, such as "positive" or "spd".
+    facts: What is known of the values, such as "positive", "spd" or the interval "[0, 1)". They are
+        not checked at the call.
     layout ({"dense", "csr", "csc"}): "csr" and "csc" for a matrix of scipy.sparse.
     Returns (Input): The same object for an equal name, type and facts.
     DomainError: For a layout that does not exist or apply.
@@ -202,6 +211,8 @@ class Assume(Op):
     parameters = ("facts",)
     arity = 1
     pointwise = True
+    view = True
+    overhead = 0
 
     @classmethod
     def canonical(cls, facts: Any = ()) -> tuple[Any, ...]:
@@ -210,9 +221,9 @@ class Assume(Op):
             return (facts,)
         names = (facts,) if isinstance(facts, str) else tuple(facts)
         for name in names:
-            if not isinstance(name, str) or name not in BIT:
+            if not is_fact(name):
                 raise unknown_fact(name)
-        return (tuple(sorted(set(names))),)
+        return (tuple(sorted(set(canonical(names)))),)
 
     def infer(self, *types: Any) -> Type:
         """Keep the type."""

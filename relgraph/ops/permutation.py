@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError, ShapeError, count_of
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import MATRIX_FACTS, Facts, kept, of_elements
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
@@ -30,15 +30,13 @@ class Rearrangement(Op):
     __slots__ = ()
     computes = False
     moves_elements = True
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost nothing: no arithmetic."""
-        return 0
+    view = True
+    overhead = 200
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element, and of each matrix where those stay whole."""
         matrices = MATRIX_FACTS if self.keeps_matrices(node) else ()
-        return kept(operands[0], *VALUE_FACTS, *matrices)
+        return of_elements(operands[0]) | kept(operands[0], *matrices)
 
     def keeps_matrices(self, node: Variable) -> bool:
         """Return True if each matrix of the result is a matrix of the operand."""
@@ -84,8 +82,10 @@ class Transpose(Rearrangement):
         """Keep facts of values, and of matrices where the last two axes stay the last two."""
         last = self.params[0][-2:]
         if last == (-1, -2):
-            return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
-        return kept(operands[0], *VALUE_FACTS, *(MATRIX_FACTS if last == (-2, -1) else ()))
+            return of_elements(operands[0]) | transposed_facts(operands[0])
+        return of_elements(operands[0]) | kept(
+            operands[0], *(MATRIX_FACTS if last == (-2, -1) else ())
+        )
 
 
 class MatrixTranspose(Rearrangement):
@@ -112,7 +112,7 @@ class MatrixTranspose(Rearrangement):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep all facts; swap lower and upper."""
-        return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
+        return of_elements(operands[0]) | transposed_facts(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x.mT``."""

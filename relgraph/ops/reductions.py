@@ -14,7 +14,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import size
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import NOTHING, Facts, kept, of_elements, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim, Shape, TensorType, Type
@@ -75,6 +75,7 @@ class Reduction(Op):
     __slots__ = ()
     parameters = ("axis", "keepdims")
     arity = 1
+    overhead = 500
     nonempty = False  # whether a reduction over no elements has no value
     initial = ""  # the value over no elements, printed if the name does not imply it
     weight = 1
@@ -245,7 +246,7 @@ class Max(Reduction):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(x, *VALUE_FACTS)
+        return of_elements(x)
 
 
 class Top(Max):
@@ -262,7 +263,7 @@ class Top(Max):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or -inf."""
-        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
+        return of_elements(x) if filled else kept(x, "not_nan")
 
 
 class Min(Reduction):
@@ -281,7 +282,7 @@ class Min(Reduction):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements."""
-        return kept(x, *VALUE_FACTS)
+        return of_elements(x)
 
 
 class Bottom(Min):
@@ -297,7 +298,7 @@ class Bottom(Min):
 
     def facts_of_elements(self, x: Facts, node: Variable, filled: bool) -> Facts:
         """One of the elements, or inf."""
-        return kept(x, *(VALUE_FACTS if filled else ("not_nan",)))
+        return of_elements(x) if filled else kept(x, "not_nan")
 
 
 class Mean(Reduction):

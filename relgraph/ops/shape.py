@@ -266,6 +266,8 @@ class Dim(AxisOp):
     moves_elements = True
     returns_new_array = True
     reads_shape = True
+    view = True
+    overhead = 50
 
     def infer(self, *types: Any) -> Type:
         """Return the type of an int64 scalar."""
@@ -275,10 +277,6 @@ class Dim(AxisOp):
     def perform(self, *values: Any) -> Any:
         """Read the size."""
         return np.asarray(np.shape(values[0])[self.params[0]], dtype="int64")
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost nothing."""
-        return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know that a size is not negative."""

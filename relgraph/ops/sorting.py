@@ -8,8 +8,9 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, DomainError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import Facts, of_elements, proved
 from relgraph.ir.node import Variable
+from relgraph.ir.polynomial import digits
 from relgraph.ir.types import Type
 from relgraph.ops.arguments import AxisOp, as_operand, is_axis_of_scalar, normalise_axis, rank_of
 from relgraph.ops.docstrings import documented
@@ -25,7 +26,7 @@ class _Sorting(AxisOp):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n log2(n) comparisons for each vector."""
-        return size(result) * max(1, extent(types[0].shape[self.params[0]]).bit_length())
+        return size(result) * digits(extent(types[0].shape[self.params[0]]))  # type: ignore[no-any-return]
 
 
 class Sort(_Sorting):
@@ -45,7 +46,7 @@ class Sort(_Sorting):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 class Argsort(_Sorting):

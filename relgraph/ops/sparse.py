@@ -13,9 +13,10 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, ShapeError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import MATRIX_FACTS, VALUE_FACTS, Facts, kept, proved, shared
+from relgraph.ir.facts import MATRIX_FACTS, Facts, kept, of_elements, proved, shared
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.ir.polynomial import most
 from relgraph.ir.types import TensorType, Type, unify_dims
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.docstrings import documented
@@ -87,7 +88,7 @@ class SparseMatmul(Op):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 for each stored element and column."""
         dense = 2 * size(result) * extent(types[0].shape[-1])
-        return int(max(dense // STORED, size(result)))
+        return most((dense // STORED, size(result)))  # type: ignore[no-any-return]
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep the signs of floats, and integers; nothing is strictly positive or finite."""
@@ -102,6 +103,7 @@ class SparseTranspose(Op):
     name = "sparse_transpose"
     arity = 1
     sparse = True
+    view = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type with its axes swapped, and the other layout."""
@@ -120,7 +122,7 @@ class SparseTranspose(Op):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep facts of values, and swap lower and upper."""
-        return kept(operands[0], *VALUE_FACTS) | transposed_facts(operands[0])
+        return of_elements(operands[0]) | transposed_facts(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x.T``."""
@@ -145,8 +147,8 @@ class Densify(Op):
         return values[0] if isinstance(values[0], np.ndarray) else values[0].toarray()
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one for each element."""
-        return size(result)
+        """Cost nothing: it copies."""
+        return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep all facts."""

@@ -21,10 +21,11 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.block_matcher import GatherRule, is_linear
+from relgraph.relations.block_matcher import GatherRule, computed, is_linear
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
+from relgraph.relations.matcher_store import stored_of
 from relgraph.relations.nary import alike, kind_of
 from relgraph.relations.operand_index import (
     ANY,
@@ -50,6 +51,7 @@ from relgraph.relations.pattern import (
 from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
 
+Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
 VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
 
 
@@ -68,6 +70,8 @@ class MatchRule:
     which is then looked up by the operand it is bound to, and ``twins`` if its two operands are
     equal, as in ``x + x``.
     """
+
+    TERMS = frozenset({"args"})  # attributes that are not on disk, for they are terms
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         assert isinstance(rewrite.pattern, PatternNode)
@@ -88,33 +92,43 @@ class MatchRule:
             for i, x in enumerate(self.args)
             if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
         ]
+        self.inside = list(self._inside())
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
+
+    def __getattr__(self, name: str) -> Any:
+        return computed(self, name)
 
     def matcher(self, role: int) -> Callable[..., Any]:
         """Return the function that matches a view, beginning with the operand of a role."""
         matcher = self.matchers[role]
         if matcher is None:
-            others = self.args[:role] + self.args[role + 1 :]
-            matcher = self.matchers[role] = self._compile(self.args[role], others)
+            matcher = self.matchers[role] = stored_of(
+                f"match{role}", self.rewrite, lambda: self._compile(role)
+            )
         return matcher
 
     @cached_property
     def pair(self) -> Callable[..., Any]:
         """The function that matches a view of two operands, in the order of the roles."""
+        matcher: Callable[..., Any] = stored_of("pair", self.rewrite, self._compile_pair)
+        return matcher
+
+    def _compile_pair(self) -> Callable[..., Any]:
         compiler = Compiler(self.rewrite, Names(), "n0, n1")
         for place, arg in enumerate(self.args):
             compiler.match(arg, f"n{place}")
         places = dict(zip(("n0", "n1"), self.args, strict=True))
         return self._finished(compiler, places, "pair", "n0, n1", "")
 
-    def _compile(self, first: Term, others: list[Term]) -> Callable[..., Any]:
+    def _compile(self, role: int) -> Callable[..., Any]:
+        first, others = self.args[role], self.args[:role] + self.args[role + 1 :]
         compiler = Compiler(self.rewrite, Names(), VIEWED)
         for op, several in crowds(self.args):
             name = compiler.names.of(op, op.name)
             compiler.test(f"len(index.get({name}, ())) >= {several}")
         compiler.match(first, "n0")
         places, slots = {"n0": first}, ["i0"]
-        waiting = list(others)
+        waiting = others
         while waiting:
             arg = min(waiting, key=lambda x: _urgency(x, compiler))
             alike = compiler.exchangeable(arg, waiting)
@@ -192,7 +206,7 @@ class MatchRule:
                 return f"index.get(({name}, {position}, {what}), ())"
         return f"index.get({name}, ())"
 
-    def inside(self) -> Iterator[tuple[Op, int]]:
+    def _inside(self) -> Iterator[tuple[Op, int]]:
         """Yield the op and position of each variable by which its application is looked up."""
         for i, arg in enumerate(self.args):
             others = {v for x in self.args[:i] + self.args[i + 1 :] for v in variables(x)}
@@ -213,6 +227,25 @@ class MatchRule:
 
 
 Rule = MatchRule | GatherRule
+
+
+def rule_of(op: Op, rewrite: Rewrite) -> Rule:
+    """Return the rule of a rewrite; what is computed for it is on disk, except for terms."""
+    new: list[Rule] = []
+
+    def facts() -> tuple[bool, dict[str, Any]]:
+        block = isinstance(rewrite.pattern, Block)
+        new.append(GatherRule(op, rewrite) if block else MatchRule(op, rewrite))
+        own = {"op", "rewrite", *new[0].TERMS}
+        return block, {name: x for name, x in vars(new[0]).items() if name not in own}
+
+    block, known = stored_of("rule", rewrite, facts)
+    if new:
+        return new[0]
+    kind: Any = GatherRule if block else MatchRule
+    rule: Rule = object.__new__(kind)
+    vars(rule).update(known, op=op, rewrite=rewrite)
+    return rule
 
 
 def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
@@ -261,10 +294,7 @@ class AcMatcher:
         self.op = op
         self.kind = kind_of(op)
         self.fold = fold
-        self.rules: list[Rule] = [
-            GatherRule(op, r) if isinstance(r.pattern, Block) else MatchRule(op, r)
-            for r in rewrites
-        ]
+        self.rules = [rule_of(op, r) for r in rewrites]
         blocks = [r for r in self.rules if isinstance(r, GatherRule)]
         self.gathering = [r for r in blocks if not r.collects]
         self.collecting = [r for r in blocks if r.collects]
@@ -288,7 +318,7 @@ class AcMatcher:
         self.by_identity = any([r.by_identity for r in matching])
         inside: dict[Op, set[int]] = {}
         for r in matching:
-            for inner, position in r.inside():
+            for inner, position in r.inside:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
         self.linear = frozenset(
@@ -325,11 +355,17 @@ class AcMatcher:
         return may
 
     def pair(
-        self, a: Variable, b: Variable, taken: bool = False
+        self,
+        a: Variable,
+        b: Variable,
+        accepts: Accepts | None = None,
+        root: Any = None,
+        taken: bool = False,
     ) -> tuple[Variable, Any, tuple[Any, ...]] | Match | None:
         """Match a view of two operands, the second of which may be taken away.
 
-        Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.
+        Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
+        firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
         """
         keys = (a.op or key_of(a), b.op or key_of(b), taken)
         agenda = self._pairs.get(keys)
@@ -337,7 +373,7 @@ class AcMatcher:
             agenda = self._pairs[keys] = self._pair_agenda(*keys)
         for number, swapped in agenda:
             if number < 0:
-                match = self._whole_pair(a, b, taken)
+                match = self._whole_pair(a, b, accepts, root, taken)
                 if match is not None:
                     _, firing, negative = match
                     if negative or firing.scales:
@@ -350,11 +386,17 @@ class AcMatcher:
                     found = rule.pair(b, a) if swapped else rule.pair(a, b)
                 except OutOfSteps:
                     raise endless(rule.rewrite) from None
-                if found is not None:
+                if found is not None and (
+                    accepts is None
+                    or not found[1].may_recompute
+                    or accepts(root, self.op, (a, b), found)
+                ):
                     return found  # type: ignore[no-any-return]
         return None
 
-    def _whole_pair(self, a: Variable, b: Variable, taken: bool) -> Match | None:
+    def _whole_pair(
+        self, a: Variable, b: Variable, accepts: Accepts | None, root: Any, taken: bool
+    ) -> Match | None:
         """Match a view of two operands by the rules that see the whole of it."""
         if a.__class__ is b.__class__ is Constant:
             firing = None if self.fold is None or taken else self.fold(self.op, (a, b))
@@ -374,7 +416,7 @@ class AcMatcher:
             return None
         view = self.view()
         slots = view.add(a), view.add(b, None, taken)
-        matches = self.step(view, slots)
+        matches = self.step(view, slots, accepts, root)
         return matches[0] if matches else None
 
     def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
@@ -406,12 +448,26 @@ class AcMatcher:
                         agenda.append((number, swapped))
         return tuple(agenda)
 
-    def step(self, view: View, fresh: Collection[int]) -> list[Match]:
+    def step(
+        self,
+        view: View,
+        fresh: Collection[int],
+        accepts: Accepts | None = None,
+        root: Any = None,
+    ) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones from it.
 
         The matches are disjoint: constants first, then like terms, then in order of the rules and
-        of the operands.
+        of the operands.  ``accepts`` is as in :meth:`pair`.
         """
+
+        def accepted(firing: Firing) -> bool:
+            return (
+                accepts is None
+                or not firing.rewrite.may_recompute
+                or accepts(root, self.op, firing.taken, firing.fired)
+            )
+
         operands = view.operands
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
             fresh = list(operands)
@@ -423,7 +479,7 @@ class AcMatcher:
         for key in view.met:
             if len(view.alike[key]) > 1:
                 match = self._collected(view.alike[key], view)
-                if match is not None:
+                if match is not None and accepted(match.firing):
                     self._take(match, view, matches)
         view.met.clear()
         fresh = [i for i in fresh if i in operands]
@@ -446,11 +502,14 @@ class AcMatcher:
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
                 for match in rule.gather(view):
-                    self._take(match, view, matches)
+                    if accepted(match.firing):
+                        self._take(match, view, matches)
             elif slot in operands:
                 found = rule.find(place, slot, view.layers[key])
                 if found is not None:
-                    self._take(self._scaled(found, key, view), view, matches)
+                    match = self._scaled(found, key, view)
+                    if accepted(match.firing):
+                        self._take(match, view, matches)
         return matches
 
     def _roles(

@@ -17,6 +17,7 @@ from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.generated_source import STEPS, Line
 from relgraph.relations.matcher import Compiler, endless
+from relgraph.relations.matcher_store import stored_of
 from relgraph.relations.nary import NEAR, alike, kind_of, leaves
 from relgraph.relations.operand_index import Buckets, Firing, Match, View, anchor, plays
 from relgraph.relations.pattern import (
@@ -41,6 +42,8 @@ class GatherRule:
     additive commutes with numbers.  It is ``factoring`` if the element is itself a product: then
     a number, or 1, may stand in the place of a factor.
     """
+
+    TERMS = frozenset({"own", "_reductions"})  # attributes that are not on disk
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         block = rewrite.pattern
@@ -68,9 +71,16 @@ class GatherRule:
         )
         self.factoring = not self.guarded and not self._reductions and is_ac(self.key)
 
+    def __getattr__(self, name: str) -> Any:
+        return computed(self, name)
+
     @cached_property
     def deal(self) -> Callable[..., Any]:
         """The function that puts operands into buckets, compiled at its first use."""
+        matcher: Callable[..., Any] = stored_of("deal", self.rewrite, self._compile_deal)
+        return matcher
+
+    def _compile_deal(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
         bodies = [self._dealt(compiler, shared)]
         doc = f"Put operands of {self.op.name} into buckets, by what they share as the element."
@@ -79,6 +89,10 @@ class GatherRule:
     @cached_property
     def build(self) -> Callable[..., Any]:
         """The function that builds the other side for one bucket, compiled at its first use."""
+        matcher: Callable[..., Any] = stored_of("build", self.rewrite, self._compile_build)
+        return matcher
+
+    def _compile_build(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
         compiler.lines, compiler.inner = [], []
         if self.collects:  # coefficients come from the view, without a match
@@ -287,3 +301,12 @@ def is_linear(rewrite: Rewrite) -> bool:
 
 def _is_number(x: Any) -> bool:
     return isinstance(x, Constant) and not x.ndim
+
+
+def computed(rule: Any, name: str) -> Any:
+    """Return a missing attribute of a rule that is from disk: a new rule has it."""
+    if name not in rule.TERMS:
+        raise AttributeError(f"{type(rule).__name__} has no {name}")
+    new = vars(type(rule)(rule.op, rule.rewrite))
+    vars(rule).update({name: new[name] for name in rule.TERMS})
+    return new[name]

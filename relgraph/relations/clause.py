@@ -8,7 +8,7 @@ why.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -79,6 +79,32 @@ class Rewrite:
         )
 
     @cached_property
+    def may_recompute(self) -> bool:
+        """Whether what it builds may cost more than it saves if a matched node has other users.
+
+        It is False for relations that exist for stability, at any cost.
+        """
+        if "stabilization" in getattr(self.source, "tags", ()):
+            return False
+        built = isinstance(self.result, PatternNode | Block)
+        inner = isinstance(self.pattern, Block) or (
+            isinstance(self.pattern, PatternNode)
+            and any(isinstance(x, PatternNode | Block) for x in self.pattern.args)
+        )
+        return built and inner
+
+    @cached_property
+    def shallow(self) -> bool:
+        """Whether the operands of the pattern are variables, or applications of some to those."""
+        inner = [self.pattern.element] if isinstance(self.pattern, Block) else self.pattern.args
+        return not any(
+            isinstance(y, PatternNode | Block)
+            for x in inner
+            if isinstance(x, PatternNode)
+            for y in x.args
+        )
+
+    @cached_property
     def ranks(self) -> RankClasses | None:
         """The ranks of its operands for which it holds; None for any, without a product."""
         # A direction leaves conditions out that its pattern cannot be computed without.
@@ -88,6 +114,43 @@ class Rewrite:
     def __str__(self) -> str:
         where = f"  where {', '.join(map(repr, self.conditions))}" if self.conditions else ""
         return f"{text(self.pattern)} -> {text(self.result)}{where}"
+
+
+class DeferredRewrite(Rewrite):
+    """A rewrite that is made from its clause when one of its sides or conditions is asked for."""
+
+    def __init__(self, source: Any, make: Callable[[], Rewrite | None]) -> None:
+        self.__dict__.update(
+            relation=source.label, broadcast=source.broadcast, exact=source.rounding == "exact",
+            source=source, _make=make,
+        )  # fmt: skip
+
+    @cached_property
+    def whole(self) -> Rewrite:
+        """The rewrite itself."""
+        rewrite = self.__dict__["_make"]()
+        assert rewrite is not None
+        return rewrite  # type: ignore[no-any-return]
+
+    @property
+    def pattern(self) -> Term:
+        """The side that is matched."""
+        return self.whole.pattern
+
+    @property
+    def result(self) -> Term:
+        """The side that is built."""
+        return self.whole.result
+
+    @property
+    def conditions(self) -> tuple[Suspended, ...]:
+        """Its conditions, in the order in which they are decided."""
+        return self.whole.conditions
+
+    @property
+    def origin(self) -> Any:
+        """Its clause."""
+        return self.whole.origin
 
 
 def traits(op: Op | OpPattern) -> Op | type[Op]:

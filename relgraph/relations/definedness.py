@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from relgraph.ir.facts import BIT, proved
-from relgraph.relations.kanren.goals import Suspended
+from relgraph.ir.facts import is_fact, proved
+from relgraph.relations.kanren.goals import Suspended, facto
 from relgraph.relations.pattern import OpPattern, PatternNode, Term, same_term, subterms
 
 
@@ -29,22 +29,38 @@ def required(term: Term) -> list[tuple[Term, str]]:
 
 
 def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
-    """Return the conditions that do not follow from the definedness of some sides."""
+    """Return what is left to prove of conditions where some sides are defined.
+
+    A condition is left out if it follows, and weakened if it follows from less: a matrix that is
+    inverted is positive definite if it is semidefinite.
+    """
     facts = [pair for side in sides for pair in required(side)]
-    return tuple([c for c in conditions if not _follows(c, facts)])
+    left = [_weakened(c, facts) for c in conditions]
+    return tuple([c for c in left if c is not None])
 
 
-def _follows(condition: Suspended, facts: list[tuple[Term, str]]) -> bool:
+def _weakened(condition: Suspended, facts: list[tuple[Term, str]]) -> Suspended | None:
+    """Return what is left to prove of a condition where facts of terms are given."""
     needed = fact_asked(condition)
-    return needed is not None and any(
-        same_term(condition.args[0], term) and proved(name).true & BIT[needed]
-        for term, name in facts
-    )
+    if needed is None:
+        return condition
+    x = condition.args[0]
+    given = proved(*(name for term, name in facts if same_term(x, term)))
+    if given.holds(needed):
+        return None
+    for less in WEAKER.get(needed, ()):
+        if (given | proved(less)).holds(needed):
+            return facto(x, less)
+    return condition
+
+
+# Facts that imply a fact together with what else is known.
+WEAKER = {"spd": ("psd",)}
 
 
 def fact_asked(condition: Suspended) -> str | None:
     """Return the fact that a condition needs of its argument, or None for other conditions."""
     if condition.kind == "check" and isinstance(condition.function, partial):
         name = condition.function.args[0]
-        return name if name in BIT else None
+        return name if is_fact(name) else None
     return None

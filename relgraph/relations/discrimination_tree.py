@@ -14,15 +14,17 @@ from typing import Any
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
-from relgraph.relations.operand_index import ANY, anchor, plays
-from relgraph.relations.pattern import PatternNode
+from relgraph.relations.matcher_store import stored
+from relgraph.relations.operand_index import plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
 KEPT = 10_000  # combinations of keys that are remembered
 
 Matcher = Callable[[Variable], Any]
+Accepts = Callable[[Variable, Any], bool]
 
 
 class PlainMatcher:
@@ -32,17 +34,22 @@ class PlainMatcher:
     the parameters of the op open, one matcher serves all ops of its class.
     """
 
-    __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
+    __slots__ = ("_by_keys", "_choices", "_compiled", "_roles", "clauses", "op")
 
     def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
         self.clauses = tuple(clauses)
-        self._roles = [_roles(relation.patterns[number]) for relation, number in clauses]
+        self._roles = [relation.forms[number][1] for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
+        self._choices: dict[tuple[int, ...], Callable[..., Any]] = {}
 
-    def __call__(self, node: Variable) -> Any:
-        """Return the result of the first rewrite that matches a node, or None."""
+    def __call__(self, node: Variable, accepts: Accepts | None = None) -> Any:
+        """Return the result of the first rewrite that matches a node, or None.
+
+        A firing that ``accepts`` refuses counts as no match; it is asked of rewrites that may
+        compute more than they save.
+        """
         inputs = node.inputs
         keys: tuple[Any, ...]
         if len(inputs) == 1:
@@ -60,22 +67,52 @@ class PlainMatcher:
         if match is None:
             return None
         try:
-            return match(node)
+            fired = match(node)
+            if fired is None or accepts is None or not fired[1].may_recompute:
+                return fired
+            if accepts(node, fired):
+                return fired
+            return self._choosing(keys)(node, accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
         """Compile the rewrites that operands with these keys could match."""
-        numbers = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+        numbers = self._fitting(keys)
         if numbers not in self._compiled:
             clauses = [self.clauses[i] for i in numbers]
-            rewrites = [relation.rewrite(number) for relation, number in clauses]
-            runs = [x for x in rewrites if x is not None]
-            self._compiled[numbers] = compile_plain(self.op, runs) if runs else None
+            self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
         if len(self._by_keys) >= KEPT:
             self._by_keys.clear()
         matcher = self._by_keys[keys] = self._compiled[numbers]
         return matcher
+
+    def _compile(self, numbers: Sequence[int]) -> Matcher | None:
+        """Compile clauses, or return None if none of them runs."""
+        runs = self._rewrites(numbers)
+        return compile_plain(self.op, runs) if runs else None
+
+    def _choosing(self, keys: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the same with a choice among matches, compiled when one is refused."""
+        numbers = self._fitting(keys)
+        matcher = self._choices.get(numbers)
+        if matcher is None:
+            clauses = [self.clauses[i] for i in numbers]
+            matcher = self._choices[numbers] = stored(
+                "choice",
+                clauses,
+                lambda: compile_plain(self.op, self._rewrites(numbers), choosing=True),
+            )
+        return matcher
+
+    def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the numbers of the clauses that operands with these keys could match."""
+        return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+
+    def _rewrites(self, numbers: Sequence[int]) -> list[Rewrite]:
+        """Return the rewrites of some clauses, in order."""
+        rewrites = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
+        return [x for x in rewrites if x is not None]
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""
@@ -101,9 +138,3 @@ class PlainMatcher:
         """The sources of the functions compiled so far."""
         functions: list[Any] = [f for f in self._compiled.values() if f is not None]
         return "\n".join(f.source for f in functions)
-
-
-def _roles(pattern: Any) -> tuple[Any, ...]:
-    """Return the keys of the operands that a pattern may match."""
-    args = pattern.args if isinstance(pattern, PatternNode) else pattern.inputs
-    return tuple([ANY if (key := anchor(x)) is None else key for x in args])

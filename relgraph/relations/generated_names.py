@@ -17,8 +17,7 @@ class Names:
     """The global names of generated code: one for each object."""
 
     def __init__(self) -> None:
-        self.globals: dict[str, Any] = {name: getattr(runtime, name) for name in runtime.__all__}
-        self.globals |= {"Constant": Constant, "apply": apply, "opened": opened}
+        self.globals: dict[str, Any] = dict(COMMON)
         self._known: dict[Any, str] = {}
         self._kept: list[Any] = []
         self._conditions: dict[tuple[str, int], Callable[..., Any]] = {}
@@ -47,7 +46,13 @@ class Names:
     ) -> Callable[..., Any]:
         """Return the function that runs lists of lines in sequence."""
         source = write(name, parameters, bodies, doc, self._generators)
-        return load(source, name, self.globals)
+        function: Any = load(source, name, self.globals)
+        function.names = self
+        return function  # type: ignore[no-any-return]
+
+    def own(self) -> dict[str, Any]:
+        """Return the global variables that not all generated code has."""
+        return {name: self.globals[name] for name in self._known.values()}
 
     def condition(self, condition: Suspended, relation: str) -> str:
         """Return the name of a side condition's function, one for each relation that uses it."""
@@ -55,6 +60,10 @@ class Names:
         if key not in self._conditions:
             self._conditions[key] = guarded_condition(condition, relation)
         return self.of(self._conditions[key], condition.kind)
+
+    def decided(self, condition: Suspended, relation: str) -> Callable[..., Any] | None:
+        """Return the function that :meth:`condition` has named, or None."""
+        return self._conditions.get((relation, id(condition.function)))
 
 
 def guarded_condition(condition: Suspended, relation: str) -> Callable[..., Any]:
@@ -83,3 +92,8 @@ def opened(cls: type[Op], params: tuple[Any, ...], relation: str, computed: str)
             "for the axis of a sum, or None where the relation does not hold.",
         ) from error
     return op
+
+
+# The global variables that all generated code has.
+COMMON: dict[str, Any] = {name: getattr(runtime, name) for name in runtime.__all__}
+COMMON |= {"Constant": Constant, "apply": apply, "opened": opened}

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from types import CodeType
 from typing import Any, NamedTuple
 
 STEPS = 100_000  # steps that one match may take
@@ -184,8 +185,13 @@ def _body(function: _Function, waiting: list[_Function]) -> list[str]:
 
 
 def load(source: str, name: str, variables: dict[str, Any]) -> Callable[..., Any]:
-    """Run generated source among its global variables, and return one function of it."""
-    exec(compile(source, f"<relgraph {name}>", "exec"), variables)
-    function: Callable[..., Any] = variables[name]
-    function.source = source  # type: ignore[attr-defined]
-    return function
+    """Compile generated source, and return one function of it; see :func:`run`."""
+    return run(compile(source, f"<relgraph {name}>", "exec"), source, name, variables)
+
+
+def run(code: CodeType, source: str, name: str, variables: dict[str, Any]) -> Callable[..., Any]:
+    """Run the code of generated source among its global variables; return one function of it."""
+    exec(code, variables)
+    function: Any = variables[name]
+    function.code, function.source = code, source
+    return function  # type: ignore[no-any-return]

@@ -431,11 +431,12 @@ class Compiler:
 
     # Building.
 
-    def finish(self, like: str, place: str, extra: str = "") -> None:
+    def finish(self, like: str, place: str, extra: str = "", choosing: bool = False) -> None:
         """Make the remaining tests, build the result, and return it.
 
         ``like`` is an expression for the type that is replaced, ``place`` one for the nodes that
-        show its shape, and ``extra`` is appended to the returned values.
+        show its shape, and ``extra`` is appended to the returned values.  With ``choosing``, the
+        result is returned only if ``accepts`` does.
         """
         self.conditions()
         classes = self.rewrite.ranks
@@ -469,7 +470,9 @@ class Compiler:
             self.let(f"    r = refused.add(kinds(({bound})))")
         self.let("except REFUSED:")
         self.let("    r = None")
-        self.let(f"if r is not None: return r, {tag}, ({bound}){extra}  # {self.rewrite.relation}")
+        values = f"r, {tag}, ({bound}){extra}"
+        test = f"r is not None and accepts({place}, ({values}))" if choosing else "r is not None"
+        self.let(f"if {test}: return {values}  # {self.rewrite.relation}")
 
     def build(self, term: Term, body: list[str], like: str, root: bool = False) -> str:
         """Append the statements that build a term, and return an expression for it."""
@@ -559,15 +562,21 @@ def endless(rewrite: Rewrite) -> RelationError:
     )
 
 
-def compile_plain(op: Op, rewrites: Sequence[Rewrite]) -> Callable[..., Any]:
-    """Return the matcher of a head op that is not associative and commutative."""
+def compile_plain(
+    op: Op, rewrites: Sequence[Rewrite], choosing: bool = False
+) -> Callable[..., Any]:
+    """Return the matcher of a head op that is not associative and commutative.
+
+    With ``choosing``, it takes a predicate beside the node, and goes on to the next match unless
+    ``accepts(node, (result, rewrite, bindings))``.
+    """
     names = Names()
     bodies = []
     for rewrite in rewrites:
         compiler = Compiler(rewrite, names, "n")
         assert isinstance(rewrite.pattern, PatternNode)
         compiler.match_node(rewrite.pattern, "n", head=False)
-        compiler.finish("n.type", "n")
+        compiler.finish("n.type", "n", choosing=choosing)
         bodies.append(compiler.lines)
     doc = f"Match an application of {op.name}."
-    return names.function("match", "n", bodies, doc)
+    return names.function("match", "n, accepts" if choosing else "n", bodies, doc)

@@ -56,6 +56,9 @@ class Kind:
             self.family |= {op.difference, op.inverse}
             self.scaling = frozenset([op.inverse, op.scale, op.scale.difference]) - {None}
 
+    def __reduce__(self) -> Any:
+        return kind_of, (self.op,)
+
     def opens(self, x: Variable, dtype: Any, closed: Container[Variable] = ()) -> bool:
         """Return True if an operand's own operands belong to an outer application of a dtype."""
         op = x.op

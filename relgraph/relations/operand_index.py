@@ -14,7 +14,18 @@ from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.nary import NEAR, Kind, canonical, leaves
 from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
 
-ANY = "any operand"  # the key of a term that any operand may match
+
+class _Any:
+    """The key of a term that any operand may match: one object, also after it was pickled."""
+
+    def __repr__(self) -> str:
+        return "any operand"
+
+    def __reduce__(self) -> str:
+        return "ANY"
+
+
+ANY = _Any()
 ANYWHERE = -1  # the position of the operands of a commutative op
 PLAIN = (False, None)  # the layer of operands that are added, as they stand
 NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
@@ -59,6 +70,11 @@ class Firing(NamedTuple):
     def subtracted(self) -> bool:
         """True if the sum subtracts the result."""
         return bool(self.scales) and max(self.scales) < 0
+
+    @property
+    def fired(self) -> tuple[Variable, Rewrite, tuple[Any, ...]]:
+        """The result, the rewrite and its bindings, as matchers return them."""
+        return self.result, self.rewrite, self.bindings
 
 
 class Match(NamedTuple):

@@ -256,6 +256,8 @@ def sample(number: int, rank: int, facts: tuple[str, ...] = ()) -> Array:
             value = np.linalg.qr(value)[0]
         elif {"spd", "psd", "invertible"} & set(facts):
             value = value + 20 * np.eye(SIZE)
+        if "identity" in facts:
+            value = np.broadcast_to(np.eye(SIZE), value.shape)
     return value
 
 
@@ -314,6 +316,10 @@ class RankClasses:
                 outcomes[lowered] = asked.get(lowered, ABSENT)
             allowed = self._allowed[ranks, parameters] = outcomes[lowered] >= least
         return allowed
+
+    def known(self) -> dict[tuple[Ranks, tuple[Any, ...]], bool]:
+        """Return what it has answered so far, by ranks and parameters."""
+        return dict(self._allowed)
 
     def classes(self, parameters: tuple[Any, ...] = ()) -> frozenset[Ranks]:
         """Return the combinations of ranks for which the clause holds, of at most four operands."""

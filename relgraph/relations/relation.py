@@ -7,7 +7,10 @@ directions.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,15 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.reference import ByReference
-from relgraph.relations.clause import Clause, Rewrite, is_ac, is_bound, orient, with_block
+from relgraph.relations.clause import (
+    Clause,
+    DeferredRewrite,
+    Rewrite,
+    is_ac,
+    is_bound,
+    orient,
+    with_block,
+)
 from relgraph.relations.declaration import (
     check_clause,
     check_function,
@@ -40,13 +51,17 @@ from relgraph.relations.kanren.clause_goals import goal_of
 from relgraph.relations.kanren.enumeration import enumerate_clauses
 from relgraph.relations.kanren.goals import RESIDUALS, require_goal
 from relgraph.relations.kanren.search import answers
-from relgraph.relations.operand_index import anchor
+from relgraph.relations.operand_index import ANY, anchor
 from relgraph.relations.pattern import Block, Pattern, PatternNode, stated, to_term
 from relgraph.relations.shape_proof import proved
 
 ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")
+CATALOGUE = "relgraph.relations.catalogue"
 _NO_SIDE: Any = object()
+
+# The relations of the catalogue, by module and name; some exist before their modules have run.
+ANNOUNCED: dict[tuple[str, ...], Any] = {}
 
 
 class Relation(ByReference):
@@ -59,8 +74,8 @@ class Relation(ByReference):
     ----------
     name : str
         Its name.
-    goal : callable
-        ``goal(left, right)`` returns a kanren goal.
+    goal : callable, optional
+        ``goal(left, right)`` returns a kanren goal; by default that of the clauses.
     clauses : tuple of Clause, optional
         Its pairs of sides; by default the answers of the goal.
     tags, rounding, specials, broadcast, budget
@@ -91,14 +106,14 @@ class Relation(ByReference):
     def __init__(
         self,
         name: str,
-        goal: Callable[[Any, Any], Any],
+        goal: Callable[[Any, Any], Any] | None = None,
         *,
         clauses: tuple[Clause, ...] | None = None,
         tags: Iterable[str] = (),
         rounding: str = "rounded",
         specials: str = "kept",
         broadcast: Iterable[str] = (),
-        doc: str = "",
+        doc: str | None = "",
         location: str = "",
         budget: int | None = None,
     ) -> None:
@@ -132,8 +147,10 @@ class Relation(ByReference):
         self.broadcast = frozenset(names_of(broadcast, f"{name}: broadcast="))
         self.location = location
         self.budget = budget
-        self.doc = self.__doc__ = doc
-        self.goal = goal
+        if doc is not None:
+            self.doc = self.__doc__ = doc
+        if goal is not None:
+            self.goal = goal
         self._given = clauses
         self._twin: Relation | None = None
         self._oriented: dict[int, Rewrite | None] = {}
@@ -170,22 +187,43 @@ class Relation(ByReference):
             When no clause of it can run that way.
         """
         if self._twin is None:
-            twin = object.__new__(Relation)
-            twin.__dict__.update(self.__dict__)
-            for name in ("rewrites", "heads"):
-                twin.__dict__.pop(name, None)
-            twin._oriented, twin._refused = {}, []
-            twin.backward = not self.backward
-            twin._twin = self
+            twin = self.swapped()
             if not twin.interpreted:
                 twin.rewrites  # noqa: B018 - raises if no clause can run that way
             self._twin = twin
         return self._twin
 
+    def swapped(self) -> Relation:
+        """Return a new object for the relation with its sides swapped, which may not run."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        for name in ("rewrites", "heads", "forms", "catalogued"):
+            twin.__dict__.pop(name, None)
+        twin._oriented, twin._refused = {}, []
+        twin.backward = not self.backward
+        twin._twin = self
+        return twin
+
     @property
     def label(self) -> str:
         """Its name, with ``.reversed`` where its sides are swapped."""
         return f"{self.name}.reversed" if self.backward else self.name
+
+    @property
+    def forward(self) -> Relation:
+        """The relation with its sides as they are declared."""
+        if not self.backward:
+            return self
+        assert self._twin is not None
+        return self._twin
+
+    @cached_property
+    def goal(self) -> Callable[[Any, Any], Any]:
+        """Its goal constructor, one for both directions."""
+        if self.backward:
+            return self.forward.goal
+        assert self.clauses is not None
+        return goal_of(*self.clauses)
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...] | None:
@@ -231,11 +269,13 @@ class Relation(ByReference):
         try:
             return self._oriented[number]
         except KeyError:
-            pass
+            return self._oriented.setdefault(number, self._orient(number))
+
+    def _orient(self, number: int) -> Rewrite | None:
+        """Make the rewrite of a clause; None, with the reason kept, if it cannot run."""
         assert self.clauses is not None
-        rewrite = None
         try:
-            rewrite = orient(
+            return orient(
                 with_block(self.clauses[number]),
                 self.backward,
                 self.label,
@@ -246,12 +286,41 @@ class Relation(ByReference):
             )
         except RelgraphError as error:  # its parts: the error itself would keep its frames alive
             self._refused.append((type(error), (error.what, error.facts, error.fix)))
-        return self._oriented.setdefault(number, rewrite)
+            return None
+
+    def deferred(self, number: int) -> Rewrite:
+        """Return :meth:`rewrite`, which is made when it is asked for its sides; it can run."""
+        rewrite = self._oriented.get(number)
+        if rewrite is None:
+            deferred = DeferredRewrite(self, partial(self._orient, number))
+            rewrite = self._oriented.setdefault(number, deferred)
+        assert rewrite is not None
+        return rewrite
+
+    def number_of(self, rewrite: Rewrite) -> int:
+        """Return the index of the clause of a rewrite."""
+        return next(number for number, x in self._oriented.items() if x is rewrite)
+
+    @cached_property
+    def catalogued(self) -> str | None:
+        """Its theme and label if it is one of the relations that relgraph ships, else None."""
+        package, _, theme = self.__module__.rpartition(".")
+        if package != CATALOGUE:
+            return None
+        held = ANNOUNCED.get((self.__module__, self.__qualname__)) or getattr(
+            sys.modules[self.__module__], self.__qualname__, None
+        )
+        return f"{theme}.{self.label}" if held is self.forward else None
 
     @property
     def patterns(self) -> list[Any]:
         """The sides of its clauses that its direction matches, as they are declared."""
         return [x.right if self.backward else x.left for x in self.clauses or ()]
+
+    @cached_property
+    def forms(self) -> tuple[tuple[Any, tuple[Any, ...]], ...]:
+        """The key of each pattern, and the keys of the operands that it may match."""
+        return tuple([form_of(x) for x in self.patterns])
 
     @cached_property
     def heads(self) -> tuple[Any, ...]:
@@ -353,6 +422,59 @@ class Relation(ByReference):
         return f"<relation {self.label}>"
 
 
+class CataloguedRelation(Relation):
+    """A relation of the catalogue, which is stated when its clauses are asked for.
+
+    Tests check the declarations of the catalogue, so a process only states what it uses.  The
+    relation may exist before the module that declares it has run, by the facts that an earlier
+    process wrote down (see :mod:`relgraph.relations.relation_facts`); then its module runs when it
+    is to be stated, and :func:`identity` gives it the functions for that.
+    """
+
+    _functions: tuple[Callable[..., Any], Callable[..., Any] | None] | None = None
+
+    def declare(self, function: Callable[..., Any], where: Callable[..., Any] | None) -> bool:
+        """Take the functions that state the relation; return False if it has them already."""
+        if self._functions is not None:  # its module runs again
+            return False
+        self._functions = function, where
+        return True
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        """The functions that state its sides and its conditions; its module runs for them."""
+        forward: Any = self.forward
+        if forward._functions is None:
+            import_module(self.__module__)
+            assert forward._functions is not None, f"{self.__module__} has no {self.name}"
+        return forward._functions  # type: ignore[no-any-return]
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Its clauses as declared."""
+        if self.backward:
+            return self.forward.clauses or ()
+        return stated_clauses(*self.functions, self.name, self.location)
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether miniKanren runs it at each node: it does not, for an identity has clauses."""
+        return False
+
+    @cached_property
+    def doc(self) -> str:
+        """The docstring of its declaration."""
+        return self.functions[0].__doc__ or ""
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return documentation(self.doc, self.clauses, self.rounding, self.specials)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        import_module(self.__module__)  # which holds it
+        return super().__reduce__()
+
+
 def _as_side(x: Any, which: str, label: str) -> Any:
     """Return a side of a query as the term that miniKanren unifies."""
     if isinstance(x, Pattern):
@@ -367,6 +489,17 @@ def _as_side(x: Any, which: str, label: str) -> Any:
         f"{label}.run takes graphs, and its {which} side is a {type(x).__name__}: {x!r}",
         fix="Pass a graph, array, number, pattern or etuple; leave out what is asked for.",
     )
+
+
+def form_of(pattern: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the key of a pattern, and the keys of the operands that it may match."""
+    operands: Iterable[Any] = ()
+    if isinstance(pattern, PatternNode):
+        operands = pattern.args
+    elif isinstance(pattern, Apply):
+        operands = pattern.inputs
+    keys = [ANY if (key := anchor(x)) is None else key for x in operands]
+    return anchor(pattern), tuple(keys)
 
 
 def as_graph(term: Any) -> Any:
@@ -453,8 +586,20 @@ def identity(
             broadcast=broadcast, budget=budget, location=location,
         )  # fmt: skip
     check_function(function, name, "identity", "logic variables that returns two sides")
+    place = tuple([str(getattr(function, x, "")) for x in ("__module__", "__qualname__")])
+    announced = ANNOUNCED.get(place)
+    if announced is not None and announced.declare(function, where):
+        return announced
     name = name or str(getattr(function, "__name__", "identity"))
     location = location or location_of(function)
+    if place[0].rpartition(".")[0] == CATALOGUE and name == place[1]:
+        catalogued = ANNOUNCED[place] = CataloguedRelation(
+            name, tags=tags, rounding=rounding, specials=specials, broadcast=broadcast, doc=None,
+            location=location, budget=budget,
+        )  # fmt: skip
+        catalogued.__module__, catalogued.__qualname__ = place
+        catalogued.declare(function, where)
+        return catalogued
     parameters = parameters_of(function, name, location)
     unknown = sorted({*names_of(broadcast, f"{name}: broadcast=")} - {*parameters, "*"})
     if unknown:
@@ -463,22 +608,34 @@ def identity(
             {"parameters": ", ".join(parameters), "declared": location},
             'Name parameters of the identity, or "*" for all operands.',
         )
+    clauses = stated_clauses(function, where, name, location, check_clause)
+    result = Relation(
+        name, clauses=clauses, tags=tags, rounding=rounding, specials=specials,
+        broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
+    )  # fmt: skip
+    _declared_as(result, function)
+    _check_directions(result)
+    return result
+
+
+def stated_clauses(
+    function: Callable[..., Any],
+    where: Callable[..., Any] | None,
+    name: str,
+    location: str,
+    check: Callable[[Clause, str, str], None] | None = None,
+) -> tuple[Clause, ...]:
+    """Return the clauses that the functions of an identity state, after a check of each."""
+    parameters = parameters_of(function, name, location)
     pairs = pairs_of(stated(function, parameters.values()), name, location)
     common = conditions_of(where, parameters, name, location)
     clauses: list[Clause] = []
     for pair in pairs:
         clause = Clause(pair.left, pair.right, (*common, *pair.conditions))
-        check_clause(clause, name, location)
+        if check is not None:
+            check(clause, name, location)
         clauses.extend(with_axes(clause))
-
-    result = Relation(
-        name, goal_of(*clauses), clauses=tuple(clauses), tags=tags, rounding=rounding,
-        specials=specials, broadcast=broadcast, doc=function.__doc__ or "", location=location,
-        budget=budget,
-    )  # fmt: skip
-    _declared_as(result, function)
-    _check_directions(result)
-    return result
+    return tuple(clauses)
 
 
 def _declared_as(relation: Relation, function: Callable[..., Any]) -> None:
@@ -563,6 +720,13 @@ def as_relation(x: Any) -> Relation:
         f"{x!r} is not a relation",
         fix="Declare it with @rg.identity or @rg.relation, or pass a kanren goal constructor.",
     )
+
+
+def check_declaration(relation: Relation) -> None:
+    """Raise an error for a relation of the catalogue that is not a valid identity."""
+    for clause in relation.clauses or ():
+        check_clause(clause, relation.name, relation.location)
+    _check_directions(relation)
 
 
 def _check_directions(relation: Relation) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, apply, apply_chain
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import AcMatcher
+from relgraph.relations.ac_matcher import Accepts, AcMatcher
 from relgraph.relations.nary import Kind, combined, leaves, region, uniform
 from relgraph.relations.operand_index import Firing, Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits
+from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.selection import Selection
 
 GROWN = 1000  # operands that rewrites may add to one sum or product
@@ -81,8 +82,11 @@ class NaryNormaliser:
         closed: frozenset[Variable],
         normal: dict[Variable, Variable],
         limits: Limits,
+        cost: FiringCost | None = None,
     ) -> None:
         self.selection = selection
+        self.cost = cost
+        self.accepts: Accepts | None = None if cost is None else cost.of_operands
         self.closed: Any = closed if selection.regroups else _FloatsToo(closed)
         self.normal = normal
         self.limits = limits
@@ -140,8 +144,9 @@ class NaryNormaliser:
                 self.limits.inherit(n, n.inputs)
             return None
         m = n if x is a and y is b else apply(op, (x, y))
-        nested_x = x.op in family and x is not a and a.op not in family  # closed ones stay closed
-        nested_y = y.op in family and y is not b and b.op not in family
+        # Closed applications stay closed, and so do the normal forms of other shared operands.
+        nested_x = x is not a and x.op in family and a.op not in family and not self._shared(n, a)
+        nested_y = y is not b and y.op in family and b.op not in family and not self._shared(n, b)
         if nested_x or nested_y:
             # A normal sum grows by one operand: done unless their keys can match.
             inner, outer = (x, y) if nested_x else (y, x)
@@ -155,7 +160,7 @@ class NaryNormaliser:
             self.keys[m] = keys
             normal[n] = normal[m] = m
             return True
-        fired = matcher.pair(x, y)
+        fired = matcher.pair(x, y, self.accepts, n)
         if fired is None:
             normal[n] = normal[m] = m
             return True
@@ -182,9 +187,11 @@ class NaryNormaliser:
         x, y = self.normal.get(a, a), self.normal.get(b, b)
         if (x.inputs and a not in self.normal) or (y.inputs and b not in self.normal):
             return None
-        if (x.op in family and x is not a) or (y.op in family and y is not b):
+        if (x.op in family and x is not a and not self._shared(n, a)) or (
+            y.op in family and y is not b and not self._shared(n, b)
+        ):
             return self._group(n, matcher, push)
-        fired = matcher.pair(x, y, True)
+        fired = matcher.pair(x, y, self.accepts, n, True)
         if fired is None:
             return None
         assert n.op is not None
@@ -253,11 +260,11 @@ class NaryNormaliser:
                 elif limits.depth:
                     limits.inherit(n, pending)
                 return False
-            if not self._enter(group, matcher):
+            if not self._enter(n, group, matcher):
                 break
             assert group.view is not None
             fresh, group.fresh = group.fresh, []
-            matches = matcher.step(group.view, fresh)
+            matches = matcher.step(group.view, fresh, self.accepts, n)
             if not matches:
                 break
             self._record(n, group, kind, matches)
@@ -345,7 +352,18 @@ class NaryNormaliser:
                 normal[x] = x
         return left
 
-    def _enter(self, group: _Group, matcher: AcMatcher) -> bool:
+    def _shared(self, n: Variable, x: Variable) -> bool:
+        """Return True if an operand has other users, so that its normal form stays as it is."""
+        cost = self.cost
+        if cost is None:
+            return False
+        cost.depends = True
+        if cost.users.get(x, 0) < 2:
+            return False
+        cost.refused.add(n)
+        return True
+
+    def _enter(self, n: Variable, group: _Group, matcher: AcMatcher) -> bool:
         """Enter normal operands into the view; return False if no rewrite can match them."""
         normal, op, kind = self.normal, matcher.op, matcher.kind
         waiting, group.waiting = group.waiting, []
@@ -356,7 +374,12 @@ class NaryNormaliser:
             y = normal.get(x, x)
             if y is not x:
                 group.changed = True
-                if y.op in family and x.op not in family and kind.opens(y, group.dtype):
+                if (
+                    y.op in family
+                    and x.op not in family
+                    and kind.opens(y, group.dtype)
+                    and not self._shared(n, x)
+                ):
                     nested.append((y, slot, negative))
                     if y.op is not op or (group.signed and self.has_flips(y, kind)):
                         group.inner = group.inner or ()

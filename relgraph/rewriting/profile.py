@@ -18,7 +18,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite
-from relgraph.relations.discrimination_tree import Matcher
+from relgraph.relations.discrimination_tree import Accepts, Matcher
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.operand_index import Firing
 from relgraph.relations.runtime import OutOfSteps
@@ -65,7 +65,9 @@ def profiling() -> Iterator[RewriteProfile]:
         for transform in selection.transforms:
             result.counts.setdefault(transform.relation, Count())
         profiled = _ProfiledSelection(selection, result.counts)
-        return normalise(outputs, profiled, log=_Counts(result), once=once)
+        after = normalise(outputs, profiled, log=_Counts(result), once=once)
+        selection.unsettled = profiled.unsettled
+        return after
 
     token = RUNNER.set(run)
     try:
@@ -96,7 +98,9 @@ class _ProfiledSelection(Selection):
 
     def __init__(self, selection: Selection, counts: dict[str, Count]) -> None:
         super().__init__(
-            selection.relations, [_TimedTransform(t, counts) for t in selection.transforms]
+            selection.relations,
+            [_TimedTransform(t, counts) for t in selection.transforms],
+            selection.thrifty,
         )
         for shapes in self.shapes:
             shapes.answer = timed(shapes.answer, counts[shapes.relation.label])  # type: ignore[method-assign]
@@ -171,10 +175,10 @@ def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
 
 
 def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
-    def match(node: Variable) -> Any:
+    def match(node: Variable, accepts: Accepts | None = None) -> Any:
         for matcher in matchers:
             fired = matcher(node)
-            if fired is not None:
+            if fired is not None and (accepts is None or accepts(node, fired)):
                 return fired
         return None
 

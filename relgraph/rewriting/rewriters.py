@@ -11,7 +11,8 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from operator import is_
+from typing import Any, ClassVar, TypeVar
 
 from relgraph.errors import (
     ArgumentError,
@@ -24,10 +25,10 @@ from relgraph.errors import (
 from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
+from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN
-from relgraph.rewriting.derivation.derivation import run_checked
 from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import tracked
@@ -42,8 +43,10 @@ from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")
+State = TypeVar("State")
 
 STRATEGIES = ("innermost", "once")
+ROUNDS = 8  # runs of one selection after the first, each on fewer users
 
 
 class GraphRewriter:
@@ -106,12 +109,14 @@ class GraphRewriter:
                 f"failure_callback is a function, not {kind_of(failure_callback)}",
                 fix="Write def callback(error, rewriter, node), or leave it out.",
             )
-        self._parts = _Parts(selection, max_use_ratio is not None, failure_callback)
+        own = max_use_ratio is not None
+        self._parts = _Parts(selection, own, failure_callback, self.thrifty)
 
     # A subclass that overrides apply need not call __init__.
     _name: str | None = None
     strategy: str = "innermost"
     max_use_ratio: float | None = None
+    thrifty: bool = False  # whether relations must not compute what other users need anyway
 
     @property
     def name(self) -> str:
@@ -192,7 +197,13 @@ class GraphRewriter:
         parts: _Parts | None = getattr(self, "_parts", None)
         steps = parts.steps if parts is not None else []
         if len(steps) == 1 and isinstance(steps[0], Selection):
-            return self._step(steps[0], now)
+            after = self._step(steps[0], now)
+            for _ in range(ROUNDS):  # what kept a relation from firing may be gone
+                if after not in steps[0].unsettled:
+                    break
+                after = self._step(steps[0], after)
+                steps[0].remember(now, after)
+            return after
         before: dict[tuple[Variable, ...], None] = {}
         while steps:
             before[now] = None
@@ -305,6 +316,7 @@ class _Parts:
         selection: Selection | Iterable[Any],
         own: bool,
         failure_callback: FailureCallback | None,
+        thrifty: bool,
     ) -> None:
         self.steps: list[Any] = []
         if isinstance(selection, Selection):
@@ -318,12 +330,12 @@ class _Parts:
         local = [
             Transform(x, failure_callback) if isinstance(x, NodeRewriter) else x
             for x in self.items
-            if is_transform(x)
+            if not isinstance(x, Relation) and is_transform(x)
         ]
         contextual = [x for x in self.items if isinstance(x, NodeRewriter) and x.contextual]
         make: Callable[..., Selection] = Selection if own else selection_of
         nary, binary = _split(relations, local)
-        self.selections = tuple(make(*part) for part in (binary, nary) if any(part))
+        self.selections = tuple(make(*part, thrifty) for part in (binary, nary) if any(part))
         self.steps += self.selections
         if contextual:
             self.steps.append(_Contextual(contextual, failure_callback))
@@ -364,7 +376,10 @@ def flat(items: Any) -> Iterator[Any]:
     """Yield items of nested lists, in order."""
     if isinstance(items, list | tuple | set | frozenset | Iterator):
         for x in items:
-            yield from flat(x)
+            if isinstance(x, Relation):  # most are
+                yield x
+            else:
+                yield from flat(x)
     else:
         yield items
 
@@ -374,6 +389,8 @@ def as_item(x: Any) -> Any:
 
     Anything else raises ArgumentError.
     """
+    if isinstance(x, Relation):
+        return x
     if isinstance(x, type):
         raise ArgumentError(
             f"{x.__name__} is a class, not a rewriter", fix=f"Make one: {x.__name__}(...)."
@@ -470,7 +487,8 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    outputs = _rewritten(rewriter, graphs)
+    outputs = _Run()(rewriter, graphs)
+    matcher_store.write()
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
@@ -478,17 +496,25 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
     return list(outputs) if isinstance(graph, list) else tuple(outputs)  # type: ignore[return-value]
 
 
-def _rewritten(rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """Return rewritten outputs; only a rewriter of whole graphs gets a FunctionGraph."""
-    apply = getattr(type(rewriter), "apply", None)
-    if apply is GraphRewriter.apply:
-        return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
-    if apply is SequentialGraphRewriter.apply:
-        for x in rewriter.rewriters:
-            outputs = _rewritten(x, outputs)
-        return outputs
-    whole = FunctionGraph(None, outputs)
-    return _applied(rewriter, whole).outputs
+class _Run:
+    """Runs rewriters on outputs; those of whole graphs share one graph while nothing changes."""
+
+    whole: FunctionGraph | None = None
+
+    def __call__(self, rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        apply = getattr(type(rewriter), "apply", None)
+        if apply is GraphRewriter.apply:
+            return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
+        if apply is SequentialGraphRewriter.apply:
+            return rewriter.in_rounds(self, outputs, _same)  # type: ignore[no-any-return]
+        if self.whole is None or not _same(self.whole.outputs, outputs):
+            self.whole = FunctionGraph(None, outputs)
+        self.whole = _applied(rewriter, self.whole)
+        return self.whole.outputs
+
+
+def _same(first: Sequence[Variable], second: Sequence[Variable]) -> bool:
+    return len(first) == len(second) and all(map(is_, first, second))
 
 
 def _normalised(
@@ -496,6 +522,8 @@ def _normalised(
 ) -> tuple[Variable, ...]:
     """Run a selection; check its steps if ``RELGRAPH_CHECK=1``, unless another run is set."""
     if os.environ.get("RELGRAPH_CHECK") == "1" and RUNNER.get() is None:
+        from relgraph.rewriting.derivation.derivation import run_checked
+
         return run_checked(outputs, selection, once)
     return normalise(outputs, selection, once=once)
 
@@ -600,6 +628,8 @@ class SequentialGraphRewriter(GraphRewriter):
         The name to print.
     """
 
+    rounds: ClassVar[int] = 1  # how often the sequence runs at most
+
     @checks_arguments
     def __init__(self, *rewriters: Any, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -620,8 +650,25 @@ class SequentialGraphRewriter(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after all rewriters."""
-        for rewriter in self.rewriters:
-            graph = _applied(rewriter, graph)
+        return self.in_rounds(_applied, graph, lambda x, y: _same(x.outputs, y.outputs))
+
+    def in_rounds(
+        self, run: Callable[[Any, State], State], graph: State, same: Callable[[State, State], bool]
+    ) -> State:
+        """Return what ``run`` makes of a graph with each rewriter in turn, in rounds.
+
+        A round ends early where every rewriter has seen the graph since it last changed.
+        """
+        last = None  # the rewriter that made the last change
+        for _ in range(self.rounds):
+            for i, rewriter in enumerate(self.rewriters):
+                if i == last:
+                    return graph
+                result = run(rewriter, graph)
+                if not same(graph, result):
+                    graph, last = result, i
+            if last is None:
+                break
         return graph
 
     def lines(self, indent: str = "") -> Iterator[str]:

@@ -14,7 +14,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.discrimination_tree import PlainMatcher
-from relgraph.relations.operand_index import anchor
+from relgraph.relations.matcher_store import stored
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
@@ -26,13 +26,17 @@ class Selection:
 
     Each relation runs in its own direction; selecting both directions of one raises
     OscillationError.  ``regroups`` is True unless every relation is exact: rewriting may then
-    regroup sums and products of floats, which changes rounding.
+    regroup sums and products of floats, which changes rounding.  If it is ``thrifty``, relations
+    do not fire where they would compute what other users of the matched nodes need anyway.
     """
 
-    def __init__(self, relations: Iterable[Any] = (), transforms: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, relations: Iterable[Any] = (), transforms: Iterable[Any] = (), thrifty: bool = False
+    ) -> None:
         self.relations: tuple[Relation, ...] = tuple(dict.fromkeys(map(as_relation, relations)))
         self.transforms = tuple(transforms)
         self._check_directions()
+        self.thrifty = thrifty and bool(self.relations)
         self.budgets: dict[Any, int] = {x: x.budget for x in self.relations if x.budget is not None}
         self.regroups = any(x.rounding != "exact" for x in self.relations) or any(
             hasattr(t, "fold") for t in self.transforms
@@ -53,6 +57,8 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
+        # Graphs that a run left with firings refused because of users that may be gone by now.
+        self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
 
     def ac_of(self, op: Any) -> AcMatcher | None:
@@ -74,6 +80,12 @@ class Selection:
         matchers = [(op, self.ac_of(op)) for op in self.ac_ops if op.difference is not None]
         return {op.difference: x for op, x in matchers if x is not None and x.signed}
 
+    def remember(self, outputs: tuple[Variable, ...], result: tuple[Variable, ...]) -> None:
+        """Remember what several runs made of a graph, if the last was remembered."""
+        with self.lock:
+            if result in self.results:
+                self.results[outputs] = result
+
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
         while len(self.results) > 8:
@@ -87,7 +99,7 @@ class Selection:
     def _check_directions(self) -> None:
         seen: dict[int, Relation] = {}
         for relation in self.relations:
-            key = id(relation.goal)
+            key = id(relation.forward)
             other = seen.setdefault(key, relation)
             if other.backward != relation.backward:
                 raise OscillationError(
@@ -152,14 +164,19 @@ class Selection:
         return [
             (self.relations[place], number)
             for place in places
-            for number, pattern in enumerate(self.relations[place].patterns)
-            if anchor(pattern) in heads
+            for number, (head, _) in enumerate(self.relations[place].forms)
+            if head in heads
         ]
 
     def rewrites_of(self, *heads: Any) -> list[Rewrite]:
         """Return the rewrites with one of these heads, in declared order."""
-        rewrites = [relation.rewrite(number) for relation, number in self.clauses_of(*heads)]
-        return [x for x in rewrites if x is not None]
+        clauses = self.clauses_of(*heads)
+
+        def running() -> list[int]:
+            return [i for i, (x, number) in enumerate(clauses) if x.rewrite(number) is not None]
+
+        numbers = stored("running", clauses, running)
+        return [clauses[i][0].deferred(clauses[i][1]) for i in numbers]
 
     def place(self, rewrite: Any) -> tuple[int, int | None] | None:
         """Return the indices of the relation that fired and of its rewrite.
@@ -204,15 +221,17 @@ _lock = forks.lock()
 _MOST = 64
 
 
-def selection_of(relations: Sequence[Any], transforms: Sequence[Any] = ()) -> Selection:
+def selection_of(
+    relations: Sequence[Any], transforms: Sequence[Any] = (), thrifty: bool = False
+) -> Selection:
     """Return the compiled selection of these relations; equal arguments give the same object."""
-    key = (tuple(relations), tuple(transforms))
+    key = (tuple(relations), tuple(transforms), thrifty)
     with _lock:
         selection = _selections.get(key)
         if selection is not None:
             _selections.move_to_end(key)
             return selection
-    compiled = Selection(relations, transforms)
+    compiled = Selection(relations, transforms, thrifty)
     with _lock:
         selection = _selections.setdefault(key, compiled)
         while len(_selections) > _MOST:

@@ -1,4 +1,4 @@
-"""The nested sums and products that have other users, updated from one graph to the next.
+"""The users of nodes, and the nested sums and products among them, from one graph to the next.
 
 A graph is often rewritten again after a small change.  This module then recounts users only in the
 nodes that were added or removed.
@@ -6,7 +6,7 @@ nodes that were added or removed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -14,13 +14,18 @@ from relgraph.ir.op import Op
 KEPT = 50_000  # the largest graph, in applications, to remember
 
 
+def families(ops: Iterable[Op]) -> dict[Op | None, Op]:
+    """Return the op that n-ary views of each op belong to: differences are sums, too."""
+    return {x: op for op in ops for x in (op, op.difference, op.inverse) if x is not None}
+
+
 class Sharing:
     """The users of each application in the last graph, and those that nest it in one of ``ops``."""
 
-    __slots__ = ("_changing", "_closed", "_nested", "_outputs", "_users", "ops")
+    __slots__ = ("_changing", "_closed", "_families", "_nested", "_outputs", "_users")
 
-    def __init__(self, ops: Collection[Op]) -> None:
-        self.ops = ops
+    def __init__(self, ops: Iterable[Op]) -> None:
+        self._families = families(ops)
         self._forget()
 
     def _forget(self) -> None:
@@ -31,11 +36,14 @@ class Sharing:
         self._closed: frozenset[Variable] = frozenset()
         self._changing = False
 
-    def closed(self, outputs: Sequence[Variable]) -> frozenset[Variable]:
-        """Return the applications that are nested in the same op and also have other users.
+    def count(
+        self, outputs: Sequence[Variable]
+    ) -> tuple[frozenset[Variable], Mapping[Variable, int]]:
+        """Return the closed applications, and how often each application is used.
 
-        Views do not open these: a sum computed once for two users stays one sum.  Being an output
-        of the graph counts as a use.
+        Closed are those that are nested in the same op, or in its difference or inverse, and also
+        have other users.  Views do not open these: a sum computed once for two users stays one sum.
+        Being an output of the graph counts as a use.  The counts hold until the next call.
         """
         if self._changing:  # an exception interrupted the last call
             self._forget()
@@ -55,11 +63,11 @@ class Sharing:
         else:
             self._users, self._nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
-        closed = self._closed
+        closed, counts = self._closed, self._users
         if len(self._users) > KEPT:
             self._forget()
         self._changing = False
-        return closed
+        return closed, counts
 
     def _is_closed(self, x: Variable) -> bool:
         return x in self._nested and self._users[x] > 1
@@ -68,7 +76,7 @@ class Sharing:
         self, roots: Iterable[Variable], users: dict[Variable, int], nested: dict[Variable, int]
     ) -> bool:
         """Count the uses in a graph's new nodes; return True if it shares nodes with the last."""
-        known, ops, met = self._users, self.ops, False
+        known, families, met = self._users, self._families, False
         stack: list[Variable] = []
         for x in roots:
             users[x] = users.get(x, 0) + 1
@@ -79,12 +87,11 @@ class Sharing:
                     stack.append(x)
         while stack:
             node = stack.pop()
-            op = node.op
-            inner = op in ops
+            family = families.get(node.op)
             for x in node.inputs:
                 if not x.inputs:
                     continue
-                if inner and x.op is op:
+                if family is not None and families.get(x.op) is family:
                     nested[x] = nested.get(x, 0) + 1
                 if x in users:
                     users[x] += 1
@@ -98,7 +105,7 @@ class Sharing:
 
     def _drop(self, roots: Iterable[Variable]) -> set[Variable]:
         """Remove the uses in nodes that are no longer used; return the nodes that lost a use."""
-        users, nested, ops = self._users, self._nested, self.ops
+        users, nested, families = self._users, self._nested, self._families
         touched = set(roots)
         stack = list(roots)
         while stack:
@@ -108,13 +115,13 @@ class Sharing:
                 continue
             del users[node]
             nested.pop(node, None)
-            inner = node.op in ops
+            family = families.get(node.op)
             for x in node.inputs:
                 if not x.inputs:
                     continue
                 touched.add(x)
                 stack.append(x)
-                if inner and x.op is node.op:
+                if family is not None and families.get(x.op) is family:
                     nested[x] -= 1
                     if not nested[x]:
                         del nested[x]

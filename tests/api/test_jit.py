@@ -155,8 +155,8 @@ def test_nonfinite_is_passed_on():
 
 
 def test_a_mode_that_does_not_exist_is_refused_where_a_function_is_decorated():
-    with pytest.raises(UnknownTagError, match="there is no mode 'o5'"):
-        rg.jit(lambda x: x, mode="o5")
+    with pytest.raises(UnknownTagError, match="there is no mode 'o6'"):
+        rg.jit(lambda x: x, mode="o6")
     with pytest.raises(ArgumentError, match=r"a mode is a name, a query, .*: 4 is no relation"):
         rg.jit(mode=4)(lambda x: x)
 

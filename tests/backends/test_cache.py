@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.backends import cache
+from relgraph import cache
 from relgraph.backends.numba import kernels
 from tests.backends.kernel_files import forget, kernel_file
 

@@ -346,3 +346,37 @@ def test_ops_move_elements_and_return_new_arrays_where_they_say_so(table, order)
             if op.moves_elements and result.dtype.kind == "f":
                 elements = [0.0, 1.0, -np.inf, np.inf, *(y for x in operands for y in np.ravel(x))]
                 assert np.isin(result, elements).all(), op
+
+
+@pytest.mark.parametrize("table", [EXACT, CLOSE, SQUARE], ids=["exact", "close", "square"])
+def test_ops_are_views_where_they_say_so(table):
+    shape = ("n", "n") if table is SQUARE else ("m", "n")
+    inputs = [*rg.matrices("x y", shape=shape), rg.vector("v", shape=("n",))]
+    a = np.random.default_rng(4).normal(size=(4, 4)) + 4 * np.eye(4)
+    arrays = [a, a @ a.T, a[0]]
+    if table is EXACT:
+        inputs.append(rg.vector("k", shape=(None,), dtype="int64"))
+        arrays.append(np.array([0, 2, 3]))
+    for op, results, operands in applications(table, inputs, arrays):
+        if op.view and results[0].ndim and results[0].size:  # numbers are no views
+            assert any(np.shares_memory(results[0], x) for x in operands), op
+
+
+@pytest.mark.parametrize("table", [EXACT, CLOSE, SQUARE], ids=["exact", "close", "square"])
+def test_every_op_has_a_cost_over_static_and_named_sizes(table):
+    sizes = {"m": 4, "n": 4}
+    costs = []
+    for shape in (("m", "n"), (4, 4)):
+        shape = ("n", "n") if table is SQUARE and "m" in shape else shape
+        inputs = [*rg.matrices("x y", shape=shape), rg.vector("v", shape=shape[1:])]
+        inputs += [rg.vector("k", shape=(3,), dtype="int64")] * (table is EXACT)
+        found = {key: rg.cost(build(*inputs)) for key, (build, _) in table.items()}
+        costs.append(found)
+    for key, cost in costs[0].items():
+        given = cost.at({name: sizes[name] for name in cost.names if name in sizes})
+        if given.names:
+            continue  # of sizes that only a run tells
+        static = costs[1][key]
+        assert static.names == ()
+        assert abs(given.flops - static.flops) <= len(static.steps), key
+        assert static.seconds >= 0

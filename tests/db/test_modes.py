@@ -26,6 +26,10 @@ ASKED_FOR = {"gemm", "gemv", "ger", "syrk"}  # slower than a product and a loop
 
 # What each mode runs: the rows of the table in relgraph/db/modes.py.
 TABLE = {
+    "o5": {
+        "merge", "canonicalize", "stabilize", "specialize", "fusion", "inplace",
+        "inplace_setsubtensor", "cheapest_program", *PASSES,
+    },
     "o4": {
         "merge", "canonicalize", "stabilize", "specialize", "fusion", "inplace",
         "inplace_setsubtensor", *PASSES,

@@ -406,7 +406,7 @@ def unknown_mode():
 @mistake
 def mode_of_another_number():
     """a mode that is nearly one"""
-    return rg.mode("o5")
+    return rg.mode("o6")
 
 
 @mistake

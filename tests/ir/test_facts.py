@@ -182,3 +182,108 @@ def test_deep_graphs():
     for _ in range(20_000):
         node = rg.exp(node)
     assert rg.fact(node, "nonnegative") is True
+
+
+INTERVALS = ["[0, 1]", "(0, 1)", "[0, 1)", "(-2, 0.5]", "[1, inf]", "(-inf, -1]"]
+
+
+@pytest.mark.parametrize("text", INTERVALS)
+def test_an_interval_is_a_fact(text):
+    v = rg.vector("v", facts=text)
+    assert v is rg.vector("v", facts=text.replace(" ", "")) and v is not rg.vector("v")
+    assert rg.fact(v, text) is True
+    assert rg.fact(v, "[-inf, inf]") is True
+    assert rg.fact(v, "[0.25, 0.5]") is None
+    assert rg.fact(rg.assume(x, text), text) is True
+
+
+def test_intervals_prove_signs_and_signs_prove_intervals():
+    names = {"[0, 1]": "nonnegative", "(0, 1]": "positive", "[-1, 0)": "negative"}
+    for text, name in names.items():
+        assert rg.fact(rg.vector("v", facts=text), name) is True
+    assert rg.fact(rg.vector("v", facts="[0, 1]"), "positive") is None
+    assert rg.fact(rg.vector("v", facts="(0, 1)"), "finite") is None  # NaN is in no interval
+    assert rg.fact(rg.vector("v", facts=("(0, 1)", "not_nan")), "finite") is True
+    assert rg.fact(rg.vector("p", facts="positive"), "(0, inf]") is True
+    assert rg.fact(rg.vector("v", facts=("[-1, 1]", "nonnegative")), "[0, 1]") is True
+
+
+@pytest.mark.parametrize("bad", ["[1, 0]", "(1, 1)", ("[0, 1]", "[2, 3]")])
+def test_intervals_without_a_number_are_refused(bad):
+    with pytest.raises(DomainError, match="has no number in"):
+        rg.vector("v", facts=bad)
+
+
+@pytest.mark.parametrize("bad", ["[0; 1]", "[0, 1", "[a, b]", "[nan, 1]"])
+def test_texts_that_are_no_interval(bad):
+    with pytest.raises(DomainError, match="there is no fact"):
+        rg.vector("v", facts=bad)
+
+
+INSIDE = {
+    "1 - v": lambda v: 1 - v,
+    "v - 1": lambda v: v - 1,
+    "2 v + 1": lambda v: 2 * v + 1,
+    "v / (1 - v)": lambda v: v / (1 - v),
+    "1 / (1 + v)": lambda v: 1 / (1 + v),
+    "-v": lambda v: -v,
+    "|v - 1|": lambda v: abs(v - 1),
+    "v v": lambda v: v * v,
+    "v (1 - v)": lambda v: v * (1 - v),
+    "(v - 0.5)^2": lambda v: rg.square(v - 0.5),
+    "v / 2.5": lambda v: v / 2.5,
+    "2.5 v": lambda v: 2.5 * v,
+    "sqrt": rg.sqrt,
+    "exp": rg.exp,
+    "log": rg.log,
+    "tanh": rg.tanh,
+    "max": lambda v: rg.maximum(v, 0.25),
+    "min": lambda v: rg.minimum(v, 0.25),
+    "clip": lambda v: rg.clip(v, -1.0, 0.75),
+    "where": lambda v: rg.where(v > 0.5, v, v / 2),
+    "index": lambda v: rg.stack([v, v + 1.0])[1],
+    "largest": rg.max,
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+@given(st.sampled_from(INTERVALS), st.lists(st.floats(0, 1), min_size=1, max_size=6),
+       st.sampled_from(["float64", "float32"]))  # fmt: skip
+def test_computed_values_are_in_the_inferred_interval(name, text, shares, dtype):
+    bounds = rg.facts(rg.vector("v", facts=text)).bounds()
+    low, high = max(bounds.low, -50.0), min(bounds.high, 50.0)
+    values = np.array([low + share * (high - low) for share in shares]).astype(dtype)
+    ends = (np.asarray(low, dtype), np.asarray(high, dtype))
+    near = [np.nextafter(ends[0], ends[1]), np.nextafter(ends[1], ends[0])]
+    values = np.append(values, np.array(near, dtype))
+    above = values > bounds.low if bounds.low_open else values >= bounds.low
+    below = values < bounds.high if bounds.high_open else values <= bounds.high
+    values = values[above & below]
+    v = rg.vector("v", dtype=dtype, facts=text)
+    node = INSIDE[name](v)
+    result = rg.facts(node).bounds()
+    with np.errstate(all="ignore"):
+        computed = np.asarray(rg.evaluate(node, {v: values}), float)
+    computed = computed[~np.isnan(computed)]
+    assert ((computed > result.low) if result.low_open else (computed >= result.low)).all()
+    assert ((computed < result.high) if result.high_open else (computed <= result.high)).all()
+
+
+def test_intervals_decide_relations():
+    u = rg.vector("u", facts="(0, 1)")
+    p = rg.vector("p", facts="[0, inf)")
+    for graph, expected in (
+        (rg.sigmoid(rg.log(u / (1 - u))), u),
+        (rg.sigmoid(rg.log(u) - rg.log1p(-u)), u),
+        (rg.sqrt(p**2), p),
+        (rg.sqrt(rg.square(1 - u)), 1 - u),
+        (abs(1 - u), 1 - u),
+        (rg.maximum(u, 0.0), u),
+        (rg.maximum(1 - u, 0.0), 1 - u),
+        (rg.exp(rg.log(u)), u),
+        (rg.log(rg.exp(u)), u),
+    ):
+        assert rg.rewrite_graph(graph, mode="o4") is rg.rewrite_graph(expected, mode="o4")
+    points = np.array([1e-12, 0.25, 1 - 1e-12])
+    graph = rg.sigmoid(rg.log(u / (1 - u)))
+    np.testing.assert_allclose(rg.function([u], graph)(points), points, rtol=1e-12)

@@ -1,11 +1,10 @@
 """Kernels: what one loop reads, computes and writes, and which kernels are one function."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.ir.records import replace
 from relgraph.lowering.kernels import (
     Call,
     Kernel,

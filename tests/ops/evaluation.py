@@ -85,6 +85,7 @@ def matrix_with(name, n=4, seed=0):
         "psd": full[:, 1:] @ full[:, 1:].T,
         "invertible": full,
         "permutation": np.eye(n)[rng.permutation(n)],
+        "identity": np.eye(n),
         "selection": np.eye(n)[rng.integers(n, size=n)],
     }[name]
 
@@ -121,6 +122,7 @@ def _matrix_holds(name, x):
         "psd": x - x.mT,
         "invertible": 0 * x,
         "permutation": np.abs(x @ x.mT - identity) + np.minimum(np.abs(x), np.abs(x - 1)),
+        "identity": np.abs(x - identity),
         "selection": np.abs(x.sum(-1, keepdims=True) - 1) + np.minimum(np.abs(x), np.abs(x - 1)),
     }
     close = bool((np.abs(differences[name]) <= small).all())

@@ -13,10 +13,10 @@ from tests.ops.evaluation import evaluate
 FACTS = {
     "P": "spd", "Q": "spd", "V": "psd", "W": "psd", "G": "invertible", "F": (), "H": (), "R": "spd",
     "c": "positive", "d": "nonnegative", "z": "nonzero", "s": (), "p": "positive",
-    "q": "nonnegative",
+    "q": "nonnegative", "s_n": (), "q_m": "nonnegative",
 }  # fmt: skip
 SHAPES = {"H": ("m", "n"), "R": ("m", "m"), "c": (), "d": (), "z": (), "s": (), "p": ("n",),
-          "q": ("n",)}  # fmt: skip
+          "q": ("n",), "s_n": ("n",), "q_m": ("m",)}  # fmt: skip
 
 
 def inputs(dtype="float64", batch=()):
@@ -49,6 +49,7 @@ DEFINITE = {
     "Gram": lambda v: v.G.mT @ v.G,
     "power": lambda v: v.P @ v.P,
     "inverse": lambda v: rg.inv(v.P),
+    "semidefinite and definite": lambda v: (v.H.mT * v.q_m) @ v.H + v.P,
     "inverse of a sum": lambda v: rg.inv(v.H @ v.P @ v.H.mT + v.R),
     "transpose": lambda v: (v.P + v.V).mT,
     "innovation": lambda v: v.H @ v.P @ v.H.mT + v.R,
@@ -66,6 +67,17 @@ SEMIDEFINITE = {
     "congruence of a product": lambda v: (v.H @ v.F) @ v.P @ (v.H @ v.F).mT,
     "mirrored product": lambda v: v.H @ v.F @ v.F.mT @ v.H.mT,
     "Gram": lambda v: v.H.mT @ v.H,
+    "weighted Gram": lambda v: (v.F * v.q) @ v.F.mT,
+    "weighted on the right": lambda v: v.F @ (v.q[:, None] * v.F.mT),
+    "weighted by rows": lambda v: v.H.mT @ (v.q_m[:, None] * v.H),
+    "divided": lambda v: (v.F / v.p) @ v.F.mT,
+    "weighted twice": lambda v: (v.F * v.s_n) @ (v.F * v.s_n).mT,
+    "weighted and transposed": lambda v: ((v.F * v.q) @ v.F.mT).mT,
+    "weighted in brackets": lambda v: v.H @ ((v.F * v.q) @ (v.H @ v.F).mT),
+    "Schur complement": lambda v: v.F.mT @ rg.solve(v.P, v.F),
+    "oblong system": lambda v: v.H @ rg.solve(v.P, v.H.mT),
+    "system with an inverse": lambda v: v.H @ rg.inv(v.P) @ v.H.mT,
+    "weighted system": lambda v: (v.F * v.s_n).mT @ rg.solve(v.P, v.F * v.s_n),
     "transpose": lambda v: (v.F @ v.P @ v.F.mT).mT,
     "diagonal": lambda v: rg.diag(v.q),
     "blocks": lambda v: rg.block_diag(v.V, v.R),
@@ -80,6 +92,11 @@ NEITHER = {
     "rows added": lambda v: v.P + v.p,
     "scaled rows": lambda v: v.p * v.P,
     "product": lambda v: v.P @ v.Q,
+    "weights of unknown sign": lambda v: (v.F * v.s_n) @ v.F.mT,
+    "weights of one side": lambda v: (v.F * v.q) @ (v.F * v.p).mT,
+    "weighted columns for rows": lambda v: (v.q[:, None] * v.F) @ v.F.mT,
+    "system of another matrix": lambda v: v.F.mT @ rg.solve(v.G, v.F),
+    "system of two matrices": lambda v: v.F.mT @ rg.solve(v.P, v.G),
     "two sides": lambda v: v.F @ v.P @ v.G.mT,
     "no transpose": lambda v: v.F @ v.P @ v.F,
     "middle": lambda v: v.F @ v.F @ v.F.mT,
@@ -108,6 +125,7 @@ def draw(rng, n, m, batch=(), scale=1.0):
     values["R"] = gram(m, m) + 0.5 * np.eye(m)
     values |= {"c": rng.uniform(0.1, 3), "d": float(rng.choice([0.0, 2.0])), "z": -1.5, "s": -0.5}
     values |= {"p": rng.uniform(0.1, 2, n), "q": rng.choice([0.0, 1.0], n)}
+    values |= {"s_n": rng.normal(size=n), "q_m": rng.choice([0.0, 1.5], m)}
     return {name: np.asarray(value) for name, value in values.items()}
 
 
@@ -232,3 +250,21 @@ def test_a_long_product_is_read_in_bounded_time():
     for _ in range(3000):
         chain = chain @ factors[1]
     assert rg.fact(chain, "psd") is None
+
+
+def test_a_semidefinite_matrix_that_is_inverted_is_definite():
+    V, X = rg.matrix("V", shape=("n", "n"), facts="psd"), rg.matrix("X", shape=("n", "m"))
+    S = rg.matrix("S", shape=("n", "n"), facts="symmetric")
+    w = rg.vector("w", shape="n", facts="nonnegative")
+    b = rg.vector("b", shape="n")
+    assert rg.rewrite_graph(rg.solve(V, b), mode="o4") is rg.solve(V, b, assume="spd")
+    assert rg.rewrite_graph(rg.solve(S, b), mode="o4") is rg.solve(S, b)
+    gram = X.T @ (w[:, None] * X)
+    graph = rg.solve(gram, X.T @ b)
+    ops = {x.op for x in rg.FunctionGraph([X, w, b], [rg.rewrite_graph(graph, mode="o4")])}
+    assert solve.Solve("spd") in ops and solve.Solve("general") not in ops
+    rng = np.random.default_rng(2)
+    x, at, right = rng.normal(size=(20, 4)), rng.uniform(0, 2, 20), rng.normal(size=20)
+    expected = np.linalg.solve(x.T @ (at[:, None] * x), x.T @ right)
+    done = rg.function([X, w, b], graph, mode="o4")(x, at, right)
+    np.testing.assert_allclose(done, expected, rtol=1e-10)

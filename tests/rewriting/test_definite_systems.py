@@ -99,7 +99,14 @@ def test_ridge_regression_uses_cholesky():
     np.testing.assert_allclose(got, np.linalg.solve(a.T @ a + 0.1 * np.eye(3), a.T @ b), rtol=1e-10)
 
 
-def test_what_is_only_semidefinite_is_eliminated():
-    ops = ops_of(rg.solve(H.T @ R @ H, x))
-    assert Solve("general") in ops
-    assert Solve("spd") not in ops
+def test_what_is_semidefinite_and_inverted_uses_cholesky():
+    K = rg.matrix("K", shape=("m", "n"))
+    graph = rg.solve(K.T @ R @ K, x)
+    ops = ops_of(graph)
+    assert Solve("spd") in ops and Solve("general") not in ops
+    rng = np.random.default_rng(4)
+    k, r, at = rng.normal(size=(7, N)), np.diag(rng.uniform(0.5, 1, 7)), rng.normal(size=N)
+    got = rg.function((K, R, x), graph, mode="o4")(k, r, at)
+    np.testing.assert_allclose(got, np.linalg.solve(k.T @ r @ k, at), rtol=1e-10)
+    determinant = rg.slogdet(K.T @ R @ K)[1]  # which a singular matrix has, too
+    assert rg.rewrite_graph(determinant, mode="o4") is determinant

@@ -1,7 +1,6 @@
 """Sums with signs: like terms meet across additions, subtractions and negations."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 import relgraph as rg
 from relgraph.errors import VerifyError
 from relgraph.ir.graph import toposort
+from relgraph.ir.records import replace
 from relgraph.relations.catalogue.arithmetic import (
     absorb_add_negativeo,
     absorb_subtract_negativeo,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from functools import lru_cache
 
 from relgraph.backends.cuda import adapter
@@ -11,6 +10,7 @@ from relgraph.backends.cuda.arrays import Pool
 from relgraph.backends.cuda.launches import scope
 from relgraph.backends.cuda.program import FUSION, CudaProgram
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.records import replace
 from relgraph.lowering.regions import Fusion
 
 

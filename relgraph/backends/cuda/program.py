@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import pprint
+from relgraph.ir.records import replace
 from relgraph.lowering.buffers import last_reads
 from relgraph.lowering.kernels import Call, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion

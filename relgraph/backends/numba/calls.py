@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
@@ -38,6 +37,7 @@ from relgraph.backends.numba.launch import (
     settings,
 )
 from relgraph.errors import CompileError
+from relgraph.ir.records import record
 
 # Below, `self.data + 8 * i` is an entry of the table.  After Python's 16-byte header, a NumPy array
 # holds data, ndim (32 bits), dimensions and strides.
@@ -132,7 +132,7 @@ failed:
 """
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """The signature of a kernel and its cost model.
 

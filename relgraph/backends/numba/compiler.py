@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
 from types import BuiltinFunctionType
@@ -35,6 +34,7 @@ from relgraph.backends.report import Report, inputs_in_place, library_calls, loo
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant
+from relgraph.ir.records import record, replace
 from relgraph.lowering.buffers import is_new, origins
 from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.regions import Fusion
@@ -44,7 +44,7 @@ from relgraph.settings import config
 ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
 
 
-@dataclass(frozen=True)
+@record
 class NumbaBackend:
     """Compiles a graph to machine code for the CPU.
 

@@ -17,12 +17,12 @@ pairs of a maximum and a sum are combined.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from relgraph.backends.numba.past_cache import EVEN
 from relgraph.backends.numba.templates import convert
+from relgraph.ir.records import record
 from relgraph.lowering.kernels import Fold, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.elementwise import add, logical_and, logical_or, maximum, minimum, multiply
@@ -41,7 +41,7 @@ _COMBINE = {
 _FLOAT_START = {add: "0.0", multiply: "1.0", maximum: "-math.inf", minimum: "math.inf"}
 
 
-@dataclass(frozen=True)
+@record
 class Array:
     """An array parameter: its name and dtype, the groups it spans, and its steps.
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from relgraph.ir.records import record
 
 TYPES = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -20,7 +21,7 @@ TYPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Value:
     """A scalar: its dtype and its name in LLVM IR; a literal has only a number."""
 
@@ -29,7 +30,7 @@ class Value:
     number: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scalar:
     """A scalar function as LLVM bitcode.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends import cache
+from relgraph import cache
 from relgraph.backends.base import Array
 from relgraph.backends.numba import launch, machine, numpy_api, threads
 from relgraph.backends.numba.arena import ENDS, FEW, Arena

@@ -8,12 +8,12 @@ such call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relgraph.backends.base import Array
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Variable, make_input
+from relgraph.ir.records import record
 from relgraph.ir.types import TensorType
 from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.sizes import Sizes, Term
@@ -21,7 +21,7 @@ from relgraph.lowering.sizes import Sizes, Term
 LONG = 1 << 16  # shortest row for which the variant pays off
 
 
-@dataclass(frozen=True)
+@record
 class Lone:
     """The sizes that count the rows, and those of a row, in the first step that reduces rows."""
 

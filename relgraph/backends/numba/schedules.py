@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,6 +18,7 @@ from relgraph.backends.numba.templates import literals, supported, weight
 from relgraph.backends.numba.update_source import UpdateText
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
+from relgraph.ir.records import record
 from relgraph.lowering.expansion import expanded, is_flat
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
@@ -48,7 +48,7 @@ FUSION = Fusion(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class Schedule:
     """The steps of a program and the functions that they call.
 
@@ -73,13 +73,18 @@ class Schedule:
     functions: dict[str, kernels.Kernel]
 
 
-def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
-    """Return the schedule of a graph and compile its kernels."""
+def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[Step]]:
+    """Return the graph that a program computes, and its steps; nothing is compiled."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
     graph = apart(graph, fusion)
     wider = with_places(graph)
     steps = join_rows(wider, schedule(wider, fusion), fusion)
-    steps = join_updates(graph, join_products(wider, steps, fusion), fusion)
+    return graph, join_updates(graph, join_products(wider, steps, fusion), fusion)
+
+
+def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
+    """Return the schedule of a graph and compile its kernels."""
+    graph, steps = planned(graph, fusion)
     result = Schedule(graph, steps, {}, {}, {})
     for step in steps:
         if isinstance(step, Kernel) and step.structure not in result.names:
@@ -157,4 +162,4 @@ def _text(structure: Structure) -> KernelText | RowText | ProductText:
     return RowText(structure) if structure.passes else KernelText(structure)
 
 
-__all__ = ["FUSION", "Schedule", "is_log_sum", "reduces", "scheduled"]
+__all__ = ["FUSION", "Schedule", "is_log_sum", "planned", "reduces", "scheduled"]

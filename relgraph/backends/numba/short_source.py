@@ -8,8 +8,6 @@ are copied back.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from relgraph.backends.numba.fold_source import (
@@ -21,6 +19,7 @@ from relgraph.backends.numba.fold_source import (
     start,
 )
 from relgraph.backends.numba.templates import expression
+from relgraph.ir.records import replace
 from relgraph.lowering.kernels import Pass, Structure
 from relgraph.lowering.refs import Ref
 from relgraph.ops.reductions import Mean

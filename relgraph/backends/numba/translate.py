@@ -29,7 +29,6 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from relgraph.backends.numba import past_cache
@@ -42,6 +41,7 @@ from relgraph.backends.numba.instructions import (
     Value,
     memory_type,
 )
+from relgraph.ir.records import record, replace
 from relgraph.ir.types import DTYPES
 
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
@@ -63,7 +63,7 @@ _INSTRUCTIONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Translation:
     """A module in LLVM IR, and the functions to link to it, by symbol."""
 
@@ -87,7 +87,7 @@ def translate(source: str, scalar: Provider, contract: bool = False) -> Translat
     return Translation("\n".join([*texts, declared, *module.metadata]) + "\n", module.scalars)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Array:
     """An array: its dtype, sizes and strides, and whether it is written by streaming stores."""
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +26,7 @@ from llvmlite import ir
 from relgraph.backends.numba.elementary.beyond import announce
 from relgraph.backends.numba.elementary.values import FLOAT64, Formula, Value
 from relgraph.errors import CompileError
+from relgraph.ir.records import record
 from relgraph.ops.elementwise import ROWS
 
 # The names of functions in both libraries, by the names of ops.
@@ -37,7 +37,7 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Library:
     """A library of vector functions.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from relgraph.backends.report import Report
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import pprint
+from relgraph.ir.records import record
 from relgraph.ir.sizes import At
 from relgraph.lowering.sizes import mismatch, unproved
 from relgraph.lowering.views import is_view
@@ -35,7 +35,7 @@ class NumpyBackend:
         return NumpyProgram(graph)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Step:
     call: OpCall
     operands: tuple[int, ...]

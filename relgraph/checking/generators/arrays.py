@@ -9,10 +9,20 @@ from zlib import crc32
 import numpy as np
 
 from relgraph.checking.evaluation import same
-from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.facts import MATRIX_FACTS, proved
+from relgraph.ir.intervals import Interval
 
 Array = Any
-MATRIX = {"symmetric", "spd", "psd", "orthogonal", "invertible", "permutation", "selection"}
+MATRIX = {
+    "symmetric",
+    "spd",
+    "psd",
+    "orthogonal",
+    "invertible",
+    "permutation",
+    "selection",
+    "identity",
+}
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 ZEROS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0)
 EXTREME = (
@@ -84,6 +94,18 @@ def draw(
     return with_facts(x, np.asarray(value, dtype), rng, regular)
 
 
+def _between(bounds: Interval, value: Array) -> Array:
+    """Return values in an interval, those that are there already unchanged."""
+    low = bounds.low if math.isfinite(bounds.low) else min(bounds.high, 0.0) - 8
+    high = bounds.high if math.isfinite(bounds.high) else max(bounds.low, 0.0) + 8
+    inside = (value > bounds.low if bounds.low_open else value >= bounds.low) & (
+        value < bounds.high if bounds.high_open else value <= bounds.high
+    )
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = 0.5 + 0.45 * np.tanh(np.nan_to_num(value))
+    return np.where(inside | np.isnan(value), value, low + share * (high - low)).astype(value.dtype)
+
+
 def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = False) -> Array:
     """Return values near these that have the declared facts of an input."""
     if not (x.facts or regular):
@@ -101,6 +123,9 @@ def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = F
             if (value.dtype.kind == "i")
             else np.abs(value)
         )
+    bounds = proved(*facts).interval
+    if bounds is not None and dtype_kind == "f":
+        value = _between(bounds, value)
     if {"negative", "nonpositive"} & facts:
         value = np.minimum(value, 0 if dtype_kind in "bu" else -value)
     if {"positive", "nonzero"} & facts:
@@ -129,6 +154,8 @@ def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = F
             value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
         elif regular or "invertible" in facts:
             value = _dominated(value)
+    if "identity" in facts:
+        value = np.broadcast_to(np.eye(*value.shape[-2:]), value.shape)
     if "selection" in facts and value.shape[-1]:
         rows = np.arange(value.shape[-1])
         value = rng.integers(value.shape[-1], size=value.shape[:-1])[..., None] == rows

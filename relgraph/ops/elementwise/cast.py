@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, of_elements, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, check_dtype
@@ -29,6 +29,7 @@ class Cast(Op):
     arity = 1
     computes = False
     pointwise = True
+    overhead = 300
 
     @classmethod
     def canonical(cls, dtype: Any) -> tuple[Any, ...]:
@@ -60,7 +61,7 @@ class Cast(Op):
             names = VALUE_FACTS if target.kind == "u" else ()
         else:
             names = ()
-        facts = kept(x, *names)
+        facts = of_elements(x) if names is VALUE_FACTS else kept(x, *names)
         if node.type.ndim >= 2 and names:
             facts |= structure("all", None, operands, node)
         return facts

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, kept, proved
+from relgraph.ir.facts import BIT, NOTHING, Facts, kept, of_elements, proved, shared
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import TensorType, covers
 from relgraph.ops.elementwise.row import DefiniteRule, FactRule
@@ -43,13 +43,13 @@ def holds(facts: Facts, *names: str) -> bool:
 def every(operands: Operands, *names: str) -> bool:
     """Return True if every named fact is proved of every operand."""
     mask = _mask(names)
-    return all([true & mask == mask for true, _ in operands])
+    return all([x[0] & mask == mask for x in operands])
 
 
 def some(operands: Operands, *names: str) -> bool:
     """Return True if some operand has all the named facts."""
     mask = _mask(names)
-    return any([true & mask == mask for true, _ in operands])
+    return any([x[0] & mask == mask for x in operands])
 
 
 def is_float(node: Variable) -> bool:
@@ -236,7 +236,7 @@ def square(operands: Operands, node: Variable) -> Facts:
     """A float square is nonnegative; an integer one wraps around, except that of a bool."""
     (x,) = operands
     if node.inputs[0].dtype.kind == "b":
-        return kept(x, *VALUE_FACTS)
+        return of_elements(x)
     if not is_float(node):
         return NOTHING
     facts = proved("nonnegative") | kept(x, "integer", "not_nan")
@@ -262,7 +262,7 @@ def reciprocal(operands: Operands, node: Variable) -> Facts:
 
 def all_kept(operands: Operands, node: Variable) -> Facts:
     """Keep what holds of every operand."""
-    return proved(*(name for name in VALUE_FACTS if every(operands, name)))
+    return of_elements(shared(operands))
 
 
 def maximum(operands: Operands, node: Variable) -> Facts:

@@ -15,11 +15,13 @@ import numpy as np
 from relgraph.errors import ArgumentError, NumberRangeError
 from relgraph.ir import forks
 from relgraph.ir.cost import size
-from relgraph.ir.facts import Facts
-from relgraph.ir.node import Variable, digest_of
+from relgraph.ir.facts import Facts, within
+from relgraph.ir.intervals import EVERYTHING, Interval
+from relgraph.ir.node import Constant, Variable, digest_of
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
 from relgraph.ops.elementwise.arithmetic import ARITHMETIC, ROUNDING
+from relgraph.ops.elementwise.bounds import of_result
 from relgraph.ops.elementwise.comparison import COMPARISON, LOGIC
 from relgraph.ops.elementwise.facts import structure
 from relgraph.ops.elementwise.row import Row, in_floats
@@ -73,6 +75,7 @@ class Elementwise(Op):
         "symbol",
     )
     pointwise = True
+    overhead = 300
     _named: ClassVar[dict[str, Elementwise]] = {}
 
     row: Row
@@ -137,9 +140,22 @@ class Elementwise(Op):
         """Return the operations of the row for each element of the result."""
         return self.row.flops * size(result)
 
+    def node_flops(self, inputs: tuple[Variable, ...], types: tuple[Any, ...], result: Any) -> int:
+        """Return the operations of the row, which may be others for a constant last operand."""
+        if self.row.constants and isinstance(inputs[-1], Constant):
+            for value, flops in self.row.constants:
+                if inputs[-1].uniform == value:
+                    return flops * size(result)
+        return self.flops(types, result)
+
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Return what the rule of the row proves, and the matrix structure that it keeps."""
-        facts = self.row.facts(operands, node)
+        row = self.row
+        facts = row.facts(operands, node)
+        if row.range != EVERYTHING[:2] and node.dtype.kind == "f":
+            facts |= within(Interval(*row.range))
+        if row.bounds is not None:
+            facts |= of_result(operands, node, row.bounds)
         if node.type.ndim >= 2:
             facts |= structure(self.row.zero, self.row.definite, operands, node)
         return facts

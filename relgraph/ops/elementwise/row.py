@@ -14,11 +14,13 @@ import numpy as np
 
 from relgraph.errors import DTypeError
 from relgraph.ir.facts import NOTHING, Facts
+from relgraph.ir.intervals import Interval
 from relgraph.ir.node import Variable, as_variable, is_weak
 from relgraph.ir.op import Measure
 
 DTypes = tuple[np.dtype[Any], ...]
 LoopRule = Callable[[str, DTypes], DTypes]
+BoundsRule = Callable[[tuple[Interval, ...], Variable], "Interval | None"]
 FactRule = Callable[[tuple[Facts, ...], Variable], Facts]
 DefiniteRule = Callable[[tuple[Facts, ...], list[bool], list[bool]], Facts]
 Prepare = Callable[[Any, tuple[Any, ...]], tuple[Variable, ...]]
@@ -157,6 +159,8 @@ class Row(NamedTuple):
         How operands become nodes, where it differs from :meth:`Op.coerce`.
     facts : callable
         ``facts(operand_facts, node)``: what is proved of the computed result.
+    bounds : callable or None
+        ``bounds(operand_intervals, node)``: an interval of the result, or None for no statement.
     zero : str
         When the result is a zero: "all" of the operands are, "any" of them is (and the other
         one is finite), the "first" is (and the second neither zero nor NaN), both "branches" are,
@@ -169,6 +173,8 @@ class Row(NamedTuple):
         What the op decides by, as :mod:`relgraph.checking.branches` calls it, or "".
     flops : int
         Floating-point operations for one element.
+    constants : tuple of (number, int)
+        The operations for one element if the last operand is a certain constant.
     measure : tuple
         The weight ``w`` and the coefficients ``a, b`` in the termination order, which reads
         ``f(x, y)`` as ``w + a x + b y``.  Every rewrite that relgraph ships decreases this number.
@@ -215,11 +221,13 @@ class Row(NamedTuple):
     tests: bool = False
     prepare: Prepare | None = None
     facts: FactRule = no_facts
+    bounds: BoundsRule | None = None
     zero: str = ""
     definite: DefiniteRule | None = None
     range: tuple[float, float] = (-np.inf, np.inf)
     decides: str = ""
     flops: int = CHEAP
+    constants: tuple[tuple[float, int], ...] = ()
     measure: Measure = (1, 1)
     meaning: Callable[..., Any] | None = None
     rounding: str = "relative"

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 import relgraph.ops.elementwise.facts as rules
+from relgraph.ops.elementwise import bounds
 from relgraph.ops.elementwise.row import (
     AC,
+    CHEAP,
+    DIVIDE,
     LONG,
     SPECIAL,
     TRANSCENDENTAL,
@@ -77,7 +80,8 @@ def _transcendental(function: np.ufunc, facts: Any, **fields: Any) -> Row:
 def _composite(name: str, compute: Any, doc: str, **fields: Any) -> Row:
     """Return the row of a function that NumPy lacks, computed by several of NumPy or SciPy."""
     # The dtype rule is that of exp, so that inferring a type does not import SciPy.
-    return Row(name, compute, 1, ufunc_loop(np.exp), doc=doc, flops=SPECIAL, **fields)
+    columns = {"flops": SPECIAL, **fields}
+    return Row(name, compute, 1, ufunc_loop(np.exp), doc=doc, **columns)
 
 
 _EXP = rules.rule(
@@ -103,6 +107,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         np.exp,
         _EXP,
         measure=(4, 1),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.exp(x),
         derivative=lambda op, r, x: (r,),
         **_polynomial("exponentials.exp", Ulps(1.1, 1.1), Ulps(4, 2)),
@@ -111,6 +116,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         np.exp2,
         _EXP,
         measure=(4, 1),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.power(2, x),
         derivative=lambda op, r, x: (r * LOG_2,),
         **_polynomial("exponentials.exp2", Ulps(1.1, 1.1), Ulps(4, 2)),
@@ -123,6 +129,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         ),
         zero="all",
         measure=(5, 1),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.expm1(x),
         derivative=lambda op, r, x: (r + 1,),
         **_polynomial("exponentials.expm1", Ulps(2.0, 2.2), Ulps(4, 4)),
@@ -131,6 +138,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         np.log,
         _LOG,
         measure=(13, 4),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.log(x),
         derivative=lambda op, r, x: (1 / x,),
         **_polynomial("logarithms.log", Ulps(1.0, 1.0), Ulps(4, 3)),
@@ -139,6 +147,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         np.log2,
         _LOG,
         measure=(13, 4),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.log(x, 2),
         derivative=lambda op, r, x: (1 / (x * LOG_2),),
         **_polynomial("logarithms.log2", Ulps(1.3, 1.3), Ulps(4, 3)),
@@ -147,6 +156,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         np.log10,
         _LOG,
         measure=(13, 4),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.log10(x),
         derivative=lambda op, r, x: (1 / (x * math.log(10)),),
         **_polynomial("logarithms.log10", Ulps(1.3, 1.3), Ulps(4, 3)),
@@ -162,6 +172,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         ),
         zero="all",
         measure=(13, 4),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.log1p(x),
         derivative=lambda op, r, x: (1 / (1 + x),),
         **_polynomial("logarithms.log1p", Ulps(1.5, 1.5), Ulps(4, 3)),
@@ -204,7 +215,9 @@ EXPONENTIAL: tuple[Row, ...] = themed(
             when=((("nonnegative",), ("positive",)), (("not_nan",), ("finite",))),
         ),
         range=(0.0, 1.0),
+        flops=TRANSCENDENTAL + DIVIDE + CHEAP,
         measure=(3, 1),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: 1 / (1 + mp.exp(-x)),
         derivative=lambda op, r, x: (r * (1 - r),),
         **_polynomial(
@@ -224,6 +237,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
             when=((("nonnegative",), ("positive",)),),
         ),
         measure=(4, 1),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.log1p(mp.exp(x)),
         derivative=lambda op, r, x: (op.sigmoid(x),),
         **_polynomial("logarithms.softplus", Ulps(2.2, 2.2), Ulps(4, 4), vector=False),
@@ -292,6 +306,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         zero="all",
         range=(-math.pi / 2, math.pi / 2),
         measure=(5, 2),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.atan(x),
         derivative=lambda op, r, x: (1 / (1 + op.square(x)),),
         cpu=Cpu(float="math.atan({0})"),
@@ -316,6 +331,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         rules.rule(keeps=(*_ODD, "not_nan")),
         zero="all",
         measure=(5, 2),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.sinh(x),
         derivative=lambda op, r, x: (op.cosh(x),),
         cpu=Cpu(float="math.sinh({0})", wide=True),
@@ -338,6 +354,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         zero="all",
         range=(-1.0, 1.0),
         measure=(5, 2),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.tanh(x),
         derivative=lambda op, r, x: (1 - op.square(r),),
         **_polynomial("hyperbolic.tanh", Ulps(1.6, 1.6), Ulps(4, 4)),
@@ -348,6 +365,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         aliases=("asinh",),
         zero="all",
         measure=(5, 2),
+        bounds=bounds.increasing,
         meaning=lambda mp, x: mp.asinh(x),
         derivative=lambda op, r, x: (1 / op.sqrt(1 + op.square(x)),),
         cpu=Cpu(float="math.asinh({0})", wide=True),

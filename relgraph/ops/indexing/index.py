@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError, PatternError
-from relgraph.ir.cost import size
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept
+from relgraph.ir.facts import Facts, of_elements
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type
@@ -51,13 +50,14 @@ class Index(Op):
         """Index with NumPy: a view where the key is basic."""
         return np.asarray(values[0])[numpy_key(self.params[0], values[1:])]
 
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element where the key is advanced, else nothing."""
-        return size(result) if is_advanced(self.params[0]) else 0
+    @property
+    def view(self) -> bool:  # type: ignore[override]
+        """Whether the key is basic, so that the result is a view."""
+        return not is_advanced(self.params[0])
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``x[0, 1:, i]``."""

@@ -14,7 +14,7 @@ from relgraph.errors import (
 )
 from relgraph.ir.cost import size
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, shared
+from relgraph.ir.facts import NOTHING, Facts, of_elements, shared
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, broadcast_shapes, covers
@@ -83,8 +83,8 @@ class IndexUpdate(Op):
         return result
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
+        """Cost one operation for each element that is combined with a value."""
+        return 0 if self.moves_elements else size(types[1])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print as ``at(x)[key].set(value)``."""
@@ -110,7 +110,7 @@ class SetIndex(IndexUpdate):
         """Know what is known of both the array and the value."""
         if node.inputs[0].dtype != node.inputs[1].dtype:
             return NOTHING  # the value is converted, and may overflow or wrap
-        return kept(shared(operands[:2]), *VALUE_FACTS)
+        return of_elements(shared(operands[:2]))
 
 
 class AddIndex(IndexUpdate):

@@ -41,6 +41,8 @@ class _Accumulation(Op):
     """A product, times a number, added to an array, which may be multiplied by a number too."""
 
     __slots__ = ()
+    rate = "product"
+    overhead = 3000
     ranks: ClassVar[tuple[int, ...]] = ()
     scaled: ClassVar[bool] = True  # whether the last operand multiplies the array
 
@@ -225,6 +227,7 @@ class Syrk(_Accumulation):
     __slots__ = ()
     name = "syrk"
     arity = 4
+    overhead = 8000
     ranks = (2, 0, 2, 0)
 
     def _product(self, *shapes: Any) -> tuple[Any, ...]:
@@ -245,6 +248,10 @@ class Syrk(_Accumulation):
     def _call(self, letter: str, array: Any, alpha: float, *operands: Any) -> None:
         columns, turned = _columns(operands[0])
         _routine(letter, "syrk")(alpha, columns, 1.0, array.T, 1 - turned, 0, 1)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost half of a product, and one addition for each element."""
+        return size(result) * extent(types[2].shape[-1]) + size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know that it is symmetric, and what the other products know."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from relgraph.ops.shape import expand_dims, ravel, reshape, shape
 # What a matrix of blocks has where all blocks have it.
 STRUCTURES = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "permutation", "selection", "spd", "psd", "invertible",
+    "permutation", "selection", "spd", "psd", "invertible", "identity",
 )  # fmt: skip
 
 
@@ -45,6 +46,11 @@ class Kron(Op):
             )
         dims = [_product(m, n) for m, n in zip(a.shape, b.shape, strict=True)]
         return TensorType(np.result_type(a.dtype, b.dtype), dims)
+
+    def result_sizes(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """Multiply the sizes."""
+        (m, n), (p, q) = shapes
+        return (m * p, n * q)
 
     def perform(self, *values: Any) -> Any:
         """Multiply with NumPy."""
@@ -84,6 +90,11 @@ class BlockDiag(Op):
         dtype = np.result_type(a.dtype, b.dtype)
         return TensorType(dtype, (*batch, *[_total(m, n) for m, n in sizes]))
 
+    def result_sizes(self, shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """Add the sizes of matrices."""
+        (*batch, m, n), (*other, p, q) = shapes
+        return None if batch or other else (m + p, n + q)
+
     def perform(self, *values: Any) -> Any:
         """Copy both blocks."""
         a, b = (np.asarray(v) for v in values)
@@ -93,10 +104,6 @@ class BlockDiag(Op):
         result[..., :m, :n] = a
         result[..., m:, n:] = b
         return result
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what both blocks have and zeros elsewhere leave true."""

@@ -34,6 +34,8 @@ class LUSolve(Op):
     conditioned = True
     needs_regular = True
     returns_new_array = True
+    rate = "factorisation"
+    overhead = 5000
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution."""
@@ -60,6 +62,7 @@ class PivotSign(Op):
 
     __slots__ = ()
     name = "pivot_sign"
+    overhead = 2700
     arity = 1
 
     def infer(self, *types: Any) -> Type:
@@ -106,6 +109,7 @@ class SolveSylvester(OneByOne):
 
     __slots__ = ()
     name = "solve_sylvester"
+    overhead = 80_000
     measure = (40, 8)
     arity = 3
     needs_regular = True

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError
+from relgraph.ir.cost import extent, size
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem, Op
+from relgraph.ir.polynomial import least, most
 from relgraph.ir.types import Dim, TensorType, TupleType, Type, broadcast_shapes
 from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
@@ -48,6 +50,7 @@ class OneByOne(Op):
     ORDER: Any = "C"  # of the results for a single matrix
     conditioned = True
     returns_new_array = True
+    rate = "factorisation"
 
     def one(self, *matrices: Any) -> Any:
         """Return the result for one matrix of each operand."""
@@ -87,6 +90,7 @@ class Eigh(Switch, Factoring):
 
     __slots__ = ()
     name = "eigh"
+    overhead = 7000
     measure = (20, 12)
     parameters = ("lower",)
     ITEMS = ((), ("orthogonal",))
@@ -140,6 +144,7 @@ class SVD(Switch, Factoring):
 
     __slots__ = ()
     name = "svd"
+    overhead = 7000
     measure = (100, 40)
     parameters = ("full_matrices",)
 
@@ -154,6 +159,12 @@ class SVD(Switch, Factoring):
     def perform(self, *values: Any) -> Any:
         """Compute with NumPy."""
         return tuple(np.linalg.svd(values[0], full_matrices=self.params[0]))
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 4 m^2 n + 22 n^3 for square factors, else 6 m n^2 + 20 n^3, where n <= m."""
+        m, n = _long_and_short(types[0])
+        one = 4 * m * m * n + 22 * n**3 if self.params[0] else 6 * m * n * n + 20 * n**3
+        return _matrices(types[0]) * one
 
     def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know that singular values are not negative, and that square factors are orthogonal."""
@@ -174,6 +185,7 @@ class QR(Factoring):
 
     __slots__ = ()
     name = "qr"
+    overhead = 12_000
     measure = (20, 4)
     parameters = ("mode",)
 
@@ -196,6 +208,13 @@ class QR(Factoring):
         """Compute with NumPy."""
         return tuple(np.linalg.qr(values[0], self.params[0]))
 
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost the reflections, and Q, which is made of them."""
+        (m, n), (*_, rows, columns) = _long_and_short(types[0]), result.items[0].shape
+        p, q = extent(rows), extent(columns)
+        factor = 2 * m * n * n - 2 * n**3 // 3
+        return _matrices(types[0]) * (factor + 4 * p * q * n - 2 * (p + q) * n * n + 4 * n**3 // 3)
+
     def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the factors of a square matrix, and that a complete Q is orthogonal."""
         square = operands[0].holds("square")
@@ -210,6 +229,7 @@ class LU(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu"
+    overhead = 12_000
     measure = (20, 4)
     ITEMS = (("permutation",), ("lower_triangular", "invertible"), ("upper_triangular",))
 
@@ -236,6 +256,7 @@ class LUFactor(OneByOne, Factoring):
 
     __slots__ = ()
     name = "lu_factor"
+    overhead = 3500
     measure = (20, 4)
     ORDER = None  # LAPACK's own, in which lu_solve takes the factors without a copy
 
@@ -258,6 +279,7 @@ class Schur(OneByOne, Factoring):
 
     __slots__ = ()
     name = "schur"
+    overhead = 15_000
     measure = (20, 8)
     ITEMS = ((), ("orthogonal",))
 
@@ -271,6 +293,10 @@ class Schur(OneByOne, Factoring):
 
         return factor(matrices[0], output="real")
 
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 25 n^3 for each matrix."""
+        return 25 * cubes(types[0])
+
 
 class QZ(OneByOne):
     """The real generalised Schur form of two matrices: AA, BB, Q and Z, a tuple.
@@ -280,6 +306,7 @@ class QZ(OneByOne):
 
     __slots__ = ()
     name = "qz"
+    overhead = 50_000
     measure = (20, 12)
     arity = 2
 
@@ -297,6 +324,10 @@ class QZ(OneByOne):
 
         return factor(*matrices, output="real")
 
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 66 n^3 for each pair of matrices."""
+        return 66 * cubes(result.items[0])
+
     def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know that Q and Z are orthogonal."""
         return proved("orthogonal") if index > 1 else NOTHING
@@ -307,6 +338,7 @@ class Expm(OneByOne, Factoring):
 
     __slots__ = ()
     name = "expm"
+    overhead = 15_000
     measure = (20, 8)
 
     def infer(self, *types: Any) -> Type:
@@ -332,6 +364,17 @@ def smaller(m: Dim, n: Dim) -> Dim:
     if isinstance(m, int) and isinstance(n, int):
         return min(m, n)
     return m if m == n else None
+
+
+def _long_and_short(matrices: TensorType) -> tuple[int, int]:
+    """Return the larger and the smaller side of matrices."""
+    sides = [extent(n) for n in matrices.shape[-2:]]
+    return most(sides), least(sides)
+
+
+def _matrices(matrices: TensorType) -> int:
+    """Return the number of matrices of a batch."""
+    return size(matrices.with_shape(matrices.shape[:-2]))
 
 
 def _items(results: Any, count: int) -> tuple[Any, ...]:

@@ -71,6 +71,20 @@ def positive_definite(a: Any, b: Any) -> Any:
     return x
 
 
+_BLOCK = 64  # the columns for which the routine below has memory
+
+
+def inverse(a: Any) -> Any:
+    """Return the inverse of a matrix that has elements."""
+    if a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    factors, pivots, info = routine("getrf", a.dtype)(a.T)
+    if info > 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    work = _BLOCK * len(a)
+    return routine("getri", a.dtype)(factors, pivots, lwork=work, overwrite_lu=True)[0].T
+
+
 def triangular(a: Any, b: Any, trans: int, lower: bool, unit: bool) -> Any:
     """Solve with a triangular matrix, or its transpose."""
     x, info = routine("trtrs", a.dtype)(a.T, b, lower=not lower, trans=1 - trans, unitdiag=unit)

@@ -8,13 +8,14 @@ import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
 from relgraph.ir.cost import extent, size
-from relgraph.ir.facts import VALUE_FACTS, Facts, kept, proved
-from relgraph.ir.node import Variable, constant
+from relgraph.ir.facts import Facts, kept, of_elements, proved
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
+from relgraph.ir.polynomial import least
 from relgraph.ir.types import Dim, TensorType, Type, check_dtype
 from relgraph.ops.arguments import as_operand, check_int, is_open, is_pattern, no_rank, rank_of
 from relgraph.ops.docstrings import documented
-from relgraph.ops.permutation import moveaxis
+from relgraph.ops.permutation import Rearrangement, moveaxis
 from relgraph.ops.reductions import Sum, accumulator
 from relgraph.ops.shape import broadcast_to, dim
 
@@ -73,7 +74,7 @@ class Eye(Op):
         """Know its elements, and the identity."""
         n, m, k, _ = self.params
         values = proved("nonnegative", "integer", "finite")
-        return values | proved("diagonal", "spd", "permutation") if n == m and k == 0 else values
+        return values | proved("identity") if n == m and k == 0 else values
 
 
 class _Diagonals(Op):
@@ -95,10 +96,6 @@ class _Diagonals(Op):
         """Return the diagonal as an int."""
         (k,) = super().canonical(*args, **kwargs)
         return (k if is_open(k) else check_int(k, f"{cls.name}: the diagonal k"),)
-
-    def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost one copy of each element."""
-        return size(result)
 
 
 class Diag(_Diagonals):
@@ -139,12 +136,19 @@ class Diag(_Diagonals):
         facts = kept(x, *SURVIVE_ZEROS)
         if k:
             return facts | proved("lower_triangular" if k < 0 else "upper_triangular")
-        facts |= proved("diagonal")
+        facts |= proved("identity" if uniform_value(node.inputs[0]) == 1 else "diagonal")
         if x.holds("nonzero"):
             facts |= proved("invertible")
         if x.holds("positive"):
             return facts | proved("spd")
         return facts | proved("psd") if x.holds("nonnegative") else facts
+
+
+def uniform_value(x: Variable) -> Any:
+    """Return the number that all elements are, through rearrangements; None where they may vary."""
+    while isinstance(x.op, Rearrangement):
+        x = x.inputs[0]
+    return x.uniform if isinstance(x, Constant) else None
 
 
 class Diagonal(_Diagonals):
@@ -153,6 +157,8 @@ class Diagonal(_Diagonals):
     __slots__ = ()
     name = "diagonal"
     measure = (1, 2)
+    view = True
+    overhead = 800
 
     def infer(self, *types: Any) -> Type:
         """Return the type, with the size of the diagonal where both sizes are static."""
@@ -166,7 +172,7 @@ class Diagonal(_Diagonals):
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
-        return kept(operands[0], *VALUE_FACTS)
+        return of_elements(operands[0])
 
 
 class Trace(Op):
@@ -190,7 +196,7 @@ class Trace(Op):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one addition for each element of the diagonals."""
-        return size(result) * min(map(extent, types[0].shape[-2:]))
+        return size(result) * least(map(extent, types[0].shape[-2:]))  # type: ignore[no-any-return]
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep integrality, and signs of floats (integers wrap around)."""

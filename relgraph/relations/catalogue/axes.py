@@ -292,9 +292,17 @@ def axes_inserted(old: Any, new: Any) -> Any:
 
 def new_axes(s: Any, x: Any) -> Any:
     """Return the axes that a reshape of ``x`` inserts, if it does nothing else."""
-    if len(s) <= x.ndim or not static(x.type.shape) or not static(s):
+    if len(s) <= x.ndim or not static(s):
         return None
-    return axes_inserted(x.type.shape, solve(x.type.shape, s))
+    if static(x.type.shape):
+        return axes_inserted(x.type.shape, solve(x.type.shape, s))
+    return axes_inserted(one_open(x.type.shape), s)
+
+
+def one_open(shape: Any) -> Any:
+    """Return a shape with -1 for the only size that is not static; () for any other."""
+    sizes = tuple([d if isinstance(d, int) else -1 for d in shape])
+    return sizes if sizes.count(-1) == 1 and 0 not in sizes else ()
 
 
 def old_axes(s: Any, x: Any) -> Any:
@@ -308,7 +316,8 @@ def old_axes(s: Any, x: Any) -> Any:
 def reshape_axeso(x, s, a):
     """reshape(x, s) = expand_dims(x, a), or squeeze(x, a).
 
-    Holds for static shapes that differ in axes of size 1 only.
+    Holds for shapes that differ in axes of size 1 only, and have one size at most that is not
+    static.
     Source: axes of size 1 do not change the order of the elements.
     """
     yield Reshape(s)(x), ExpandDims(a)(x), calco(a, new_axes, s, x)

@@ -317,6 +317,18 @@ def softplus_logo(x):
     return softplus(log(x)), log1p(x)
 
 
+@identity(tags=TIDY, where=lambda x: (floato(x), facto(x, "[0, 1]")))
+def cancel_sigmoid_logito(x):
+    """sigmoid(log(x / (1 - x))) = x for x between 0 and 1; the logarithm may be split.
+
+    The error is within c u (1 + |log x|).
+    Source: the logit is the inverse of the logistic function.
+    """
+    yield sigmoid(log(x / (1 - x))), x
+    yield sigmoid(log(x) - log1p(-x)), x
+    yield sigmoid(log(x) - log(1 - x)), x
+
+
 @identity(tags=TIDY, where=nonnegativeo, specials="assumes_finite")
 def sigmoid_logo(x):
     """sigmoid(log x) = x / (1 + x).
@@ -352,5 +364,6 @@ RELATIONS: tuple[Relation, ...] = (
     distribute_exp2_addo.reversed,
     distribute_exp2_subtracto.reversed,
     softplus_logo,
+    cancel_sigmoid_logito,  # before: x / (1 - x) is not negative
     sigmoid_logo,
 )

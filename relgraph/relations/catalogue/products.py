@@ -15,11 +15,11 @@ from relgraph.ir.node import Constant
 from relgraph.numpy.reductions import sum
 from relgraph.ops.contraction import Outer
 from relgraph.ops.linalg.solve import Inv, Solve
-from relgraph.ops.linalg.structured import Diagonal, Eye, Trace
+from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
-from relgraph.relations.kanren.goals import calco, checko, symmetrico
+from relgraph.relations.kanren.goals import calco, checko, facto, symmetrico
 from relgraph.relations.relation import Relation, identity
 
 CANONICAL = ("canonicalize", "fast_run")
@@ -181,26 +181,16 @@ def remove_transpose_symmetrico(A):
     return matrix_transpose(A), A
 
 
-def identity_matrix(n: int, m: int, k: int) -> bool:
-    """Return True if the parameters of an eye are those of an identity matrix."""
-    return n == m and k == 0
-
-
-@identity(
-    tags=CANONICAL,
-    where=lambda n, m, k: checko(identity_matrix, n, m, k, label="an identity matrix"),
-    specials="assumes_finite",
-)
-def remove_matmul_eyeo(x, n, m, k, dtype):
-    """I x = x = x I.
+@identity(tags=TIDY, where=lambda E: facto(E, "identity"), specials="assumes_finite")
+def remove_matmul_eyeo(E, x):
+    """E x = x = x E for an identity matrix E.
 
     Holds for vectors, matrices and batches.
     -0.0 may become 0.0.  0 times infinity is NaN.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.
     """
-    unit = Eye(n, m, k, dtype)()
-    yield unit @ x, x
-    yield x @ unit, x
+    yield E @ x, x
+    yield x @ E, x
 
 
 # Parts of a product that need less than the product.

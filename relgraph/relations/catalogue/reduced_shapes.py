@@ -79,6 +79,25 @@ def remove_reduce_scalaro(x, keepdims):
         yield reduce(x, axis=None, keepdims=keepdims), x
 
 
+def kept_axes(a: Any, b: Any, x: Any) -> bool:
+    """Return True if new axes ``a`` are where a reduction of ``x`` over ``b`` removed them."""
+    return bool(a == tuple(range(-x.ndim, 0)) if b is None else a == b)
+
+
+@identity(
+    tags=(*CANONICAL, "stabilize"),
+    where=lambda a, b, x: checko(kept_axes, a, b, x, label="the reduced axes"),
+    rounding="exact",
+)
+def keep_reduced_axeso(x, a, b):
+    """expand_dims(sum_a(x), a) = sum_a(x) with dimensions kept, and so for all other reductions.
+
+    Source: definition.
+    """
+    for reduce in EVERY:
+        yield ExpandDims(a)(reduce(x, axis=b)), reduce(x, axis=b, keepdims=True)
+
+
 # Rearrangements.
 
 
@@ -259,6 +278,7 @@ def extreme_concatenateo(x, y, axis, k, keepdims):
 RELATIONS: tuple[Relation, ...] = (
     squeeze_reduceo,
     remove_reduce_scalaro,
+    keep_reduced_axeso,
     absorb_rearrangemento,
     absorb_matrix_transposeo,
     absorb_transposeo,

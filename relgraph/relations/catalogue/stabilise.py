@@ -12,14 +12,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import GetItem
-from relgraph.numpy.reductions import log_softmax, logsumexp, prod, softmax, sum
+from relgraph.numpy.reductions import log_softmax, logsumexp, mean, prod, softmax, sum
 from relgraph.ops.elementwise import (
     absolute,
+    cast,
     equal,
     exp,
     expm1,
+    less_equal,
     log,
     log1mexp,
     log1p,
@@ -34,7 +36,8 @@ from relgraph.ops.elementwise import (
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
-from relgraph.ops.shape import expand_dims
+from relgraph.ops.reductions import floating, reduced_axes
+from relgraph.ops.shape import dim, expand_dims, product_of
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
@@ -47,6 +50,8 @@ from relgraph.relations.relation import Relation, identity
 
 STABLE = ("fast_run", "stabilize", "stabilization")
 FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
+# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
+BOUNDED = FINITE
 
 
 @identity(tags=STABLE)
@@ -170,16 +175,39 @@ def log_subtract_expo(x, y):
     return log(exp(x) - exp(y)), where(equal(y, -math.inf), x, x + log1mexp(y - x))
 
 
-@identity(tags=(*STABLE, "local_log_kv", "local_log_iv"))
-def log_multiply_expo(a, b):
-    """log(a e^b) = log a + b, and log(a / e^b) = log a - b.
+def count_of(x: Any, axis: Any) -> Any:
+    """Return how many elements are reduced to one, as a graph of the dtype of their mean."""
+    count = product_of(dim(x, a - x.ndim) for a in reduced_axes(axis, x.ndim, "mean"))
+    dtype = floating(x.dtype)
+    return constant(count, dtype) if isinstance(count, int) else cast(count, dtype)
 
-    The left side overflows or underflows for a large |b|.
+
+@identity(tags=(*STABLE, "local_log_kv", "local_log_iv"), broadcast="*")
+def log_multiply_expo(a, b, c, x, axis, keepdims, n):
+    """log(a e^b) = log a + b, and log(a e^b / c) = log a + b - log c.
+
+    The same holds of other factors whose logarithm is stable: a sum or mean of exponentials, a
+    logistic function, a softmax.  The left side overflows or underflows for a large |b|.
     Source: DLMF 4.8.2 and 4.8.4.
     """
-    yield log(a * exp(b)), log(a) + b, nonnegativeo(a)
-    yield log(a / exp(b)), log(a) - b, nonnegativeo(a)
     yield log(a * exp(b)), log(a) + b, nonnegativeo(b)
+    at = {"axis": axis, "keepdims": keepdims}
+    counted = calco(n, count_of, x, axis)
+    factors = (
+        (exp(b), b, ()),
+        (sum(exp(x), **at), logsumexp(x, **at), ()),
+        (mean(exp(x), **at), logsumexp(x, **at) - log(n), (counted,)),
+        (sigmoid(b), -softplus(-b), ()),
+        (softmax(x, axis), log_softmax(x, axis), ()),
+    )
+    for factor, logarithm, known in factors:
+        yield log(a * factor), log(a) + logarithm, (*known, nonnegativeo(a))
+        yield log(a / factor), log(a) - logarithm, (*known, nonnegativeo(a))
+        yield log(factor / c), logarithm - log(c), (*known, positiveo(c))
+        quotient = (*known, nonnegativeo(a), positiveo(c))
+        yield log(a * factor / c), log(a) + logarithm - log(c), quotient
+        yield log(a / (c * factor)), log(a) - logarithm - log(c), quotient
+        yield log(reciprocal(c * factor)), -logarithm - log(c), (*known, positiveo(c))
 
 
 # The logistic function.
@@ -228,7 +256,7 @@ def sigmoid_two_expo(x, y):
     return exp(x) / (exp(x) + exp(y)), sigmoid(x - y)
 
 
-@identity(tags=STABLE)
+@identity(tags=BOUNDED)
 def complement_sigmoido(x):
     """1 - sigmoid(x) = sigmoid(-x).
 
@@ -319,6 +347,20 @@ def logsumexpo(x, axis, keepdims):
     return log(sum(exp(x), axis=axis, keepdims=keepdims)), logsumexp(x, axis, keepdims)
 
 
+@identity(tags=STABLE, where=lambda n, x, axis: calco(n, count_of, x, axis), broadcast="*")
+def log_mean_expo(x, axis, keepdims, n):
+    """log(mean(e^x)) = logsumexp(x) - log n, over any axes, for n elements.
+
+    The left side overflows or underflows for large |x|.
+    Source: DLMF 4.8.4; P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the
+    log-sum-exp and softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
+    """
+    return (
+        log(mean(exp(x), axis=axis, keepdims=keepdims)),
+        logsumexp(x, axis, keepdims) - log(n),
+    )
+
+
 @identity(tags=STABLE, where=positiveo)
 def log_prodo(x, axis, keepdims):
     """log(prod(x)) = sum(log x), over any axes.
@@ -333,25 +375,45 @@ def log_prodo(x, axis, keepdims):
     )
 
 
-def one_axis(axis: Any, x: Any) -> int | None:
-    """Return the one axis that is reduced, counted from the end; None where there are several."""
-    if axis is None:
-        return -1 if x.ndim == 1 else None
-    return axis[0] if isinstance(axis, tuple) and len(axis) == 1 else None
+def spread_axis(axis: Any, keepdims: Any, x: Any) -> int | None:
+    """Return the one axis that is reduced, counted from the end, if ``x`` broadcasts along it.
+
+    The result of a reduction does if the axis is kept, and if it is the first one.  None stands for
+    any other axis, and for several.
+    """
+    axes = tuple(range(-x.ndim, 0)) if axis is None else axis
+    return axes[0] if len(axes) == 1 and (keepdims or axes[0] == -x.ndim) else None
 
 
-@identity(tags=STABLE, where=lambda x, axis, place: calco(place, one_axis, axis, x), broadcast="*")
-def log_softmax_subtracto(x, axis, place):
+def spread_turned(axis: Any, x: Any) -> int | None:
+    """Return the last axis if it alone is reduced and ``x.mT`` broadcasts along it."""
+    return -1 if x.ndim == 2 and axis == (-1,) else None
+
+
+def spread(place: Any, axis: Any, keepdims: Any, x: Any) -> Any:
+    """Relate reductions of one axis that broadcast along it, and the axis."""
+    return calco(place, spread_axis, axis, keepdims, x)
+
+
+@identity(tags=STABLE, broadcast="*")
+def log_softmax_subtracto(x, axis, keepdims, place):
     """x - logsumexp(x) = log_softmax(x), along one axis.
 
+    The same holds of x.mT.
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
-    return x - logsumexp(x, axis, True), log_softmax(x, place)
+    yield x - logsumexp(x, axis, keepdims), log_softmax(x, place), spread(place, axis, keepdims, x)
+    turned = calco(place, spread_turned, axis, x)
+    yield (
+        matrix_transpose(x) - logsumexp(x, axis, False),
+        matrix_transpose(log_softmax(x, place)),
+        turned,
+    )
 
 
-@identity(tags=STABLE, where=lambda x, axis, place: calco(place, one_axis, axis, x), broadcast="*")
-def softmax_divideo(x, axis, place):
+@identity(tags=STABLE, broadcast="*")
+def softmax_divideo(x, axis, keepdims, place):
     """e^x / sum(e^x) = softmax(x), along one axis.
 
     On both sides, +infinity becomes NaN, and the elements beside it 0.  The left side overflows for
@@ -359,7 +421,27 @@ def softmax_divideo(x, axis, place):
     Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
     softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
     """
-    return exp(x) / sum(exp(x), axis=axis, keepdims=True), softmax(x, place)
+    total = sum(exp(x), axis=axis, keepdims=keepdims)
+    yield exp(x) / total, softmax(x, place), spread(place, axis, keepdims, x)
+    yield (
+        matrix_transpose(exp(x)) / sum(exp(x), axis=axis),
+        matrix_transpose(softmax(x, place)),
+        calco(place, spread_turned, axis, x),
+    )
+
+
+@identity(tags=STABLE, broadcast="*")
+def divide_sum_expo(x, y, axis, keepdims):
+    """e^x / sum(e^y) = e^(x - logsumexp(y)), over any axes.
+
+    The left side overflows for a large x or y, and underflows for a large -y.  The error is within
+    c u (1 + |x| + |logsumexp(y)|).
+    Source: DLMF 4.8.2 and 4.8.4.
+    """
+    return (
+        exp(x) / sum(exp(y), axis=axis, keepdims=keepdims),
+        exp(x - logsumexp(y, axis, keepdims)),
+    )
 
 
 @identity(tags=(*STABLE, "local_log_softmax"))
@@ -387,7 +469,7 @@ def log_moved_softmaxo(x, axis, axes, key):
     yield log(expand_dims(softmax(x, axis), axes)), expand_dims(log_softmax(x, axis), axes)
 
 
-@identity(tags=STABLE)
+@identity(tags=BOUNDED)
 def exp_log_softmaxo(x, axis):
     """e^log_softmax(x) = softmax(x).
 
@@ -401,10 +483,11 @@ def level(y: Any, axis: Any, x: Any) -> bool:
     """Return True if a shift is the same along an axis, as one of size 1 is, and widens nothing."""
     if not isinstance(y, Variable):
         return True
-    if y.ndim > x.ndim or (y.ndim >= -axis and y.shape[axis] != 1):
+    shift, shape = y.type.shape, x.type.shape
+    if y.ndim > x.ndim or (y.ndim >= -axis and shift[axis] != 1):
         return False
-    own = x.shape[x.ndim - y.ndim :]
-    return all(b in (1, a) for a, b in zip(own, y.shape, strict=True))
+    own = shape[x.ndim - y.ndim :]
+    return all(b == 1 or a != 1 for a, b in zip(own, shift, strict=True))
 
 
 @identity(
@@ -468,7 +551,7 @@ def switch_log_deto(A):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.2.
     """
     both = Slogdet()(A)
-    return log(det(A)), where(GetItem(0)(both) >= 0, GetItem(1)(both), math.nan)
+    return log(det(A)), where(less_equal(0, GetItem(0)(both)), GetItem(1)(both), math.nan)
 
 
 RELATIONS: tuple[Relation, ...] = (
@@ -477,6 +560,7 @@ RELATIONS: tuple[Relation, ...] = (
     log1mexp_log1po,
     logaddexpo,
     logsumexpo,
+    log_mean_expo,
     log_prodo,
     log_softmaxo,
     log_sigmoido,
@@ -500,6 +584,7 @@ RELATIONS: tuple[Relation, ...] = (
     odds_sigmoido,
     log_softmax_subtracto,
     softmax_divideo,
+    divide_sum_expo,
     exp_log_softmaxo,
     log_moved_softmaxo,
     shift_softmaxo,

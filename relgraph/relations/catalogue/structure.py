@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
 from relgraph.numpy.reductions import argmax, prod, sum
 from relgraph.ops.elementwise import Elementwise, absolute, log, sign, sqrt, square
@@ -61,36 +64,64 @@ def _is_double(x: Any) -> bool:
     return bool(x.dtype == "float64")
 
 
-@identity(tags=SPECIALIZE, specials="assumes_finite", broadcast="*")
-def scale_rowso(v, X):
-    """diag(v) X = v[:, None] * X.
+def several(D: Any) -> bool:
+    """Return True for a dense matrix that is not known to be a single number, diagonal anyway."""
+    return bool(D.type.layout == "dense" and D.type.shape[-1] != 1)
+
+
+def diagonalo(D: Any) -> Any:
+    """Relate dense matrices that are proved diagonal and may have several elements."""
+    return facto(D, "diagonal"), checko(several, D, label=f"several elements({D!r})")
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda D, E: (*diagonalo(D), *diagonalo(E)),
+    specials="assumes_finite",
+)
+def multiply_diagonalo(D, E):
+    """D E = diag(diagonal(D) * diagonal(E)) for diagonal D and E.
+
+    0 times infinity is NaN.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.1.
+    """
+    return D @ E, diag(diagonal(D) * diagonal(E))
+
+
+@identity(tags=SPECIALIZE, where=lambda D: diagonalo(D), specials="assumes_finite", broadcast="*")
+def scale_rowso(D, X):
+    """D X = diagonal(D)[:, None] * X for a diagonal D.
 
     Holds where X is a matrix or a batch of them.
     A sum with zeros may turn -0.0 into 0.0.  0 times infinity is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
-    return diag(v) @ X, expand_dims(v, -1) * X
+    return D @ X, expand_dims(diagonal(D), -1) * X
 
 
-@identity(tags=SPECIALIZE, specials="assumes_finite", broadcast="*")
-def scale_columnso(X, v):
-    """X diag(v) = X * v.
+@identity(tags=SPECIALIZE, where=lambda D: diagonalo(D), specials="assumes_finite", broadcast="*")
+def scale_columnso(X, D):
+    """X D = X * diagonal(D) for a diagonal D.
 
     Holds where X is a vector, a matrix or a batch of them.
     A sum with zeros may turn -0.0 into 0.0.  0 times infinity is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
-    return X @ diag(v), X * v
+    return X @ D, X * diagonal(D)
 
 
-@identity(tags=SPECIALIZE, where=lambda v, x: (vectoro(v), vectoro(x)), specials="assumes_finite")
-def scale_elementso(v, x):
-    """diag(v) x = v * x for a vector x.
+@identity(
+    tags=SPECIALIZE,
+    where=lambda D, x: (*diagonalo(D), matrixo(D), vectoro(x)),
+    specials="assumes_finite",
+)
+def scale_elementso(D, x):
+    """D x = diagonal(D) * x for a diagonal D and a vector x.
 
     A sum with zeros may turn -0.0 into 0.0.  0 times infinity is NaN.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
-    return diag(v) @ x, v * x
+    return D @ x, diagonal(D) * x
 
 
 # Facts of structure.
@@ -104,6 +135,31 @@ def cancel_diagonal_diago(v):
     Source: definition.
     """
     return diagonal(diag(v)), v
+
+
+def ones_of(E: Any) -> Any:
+    """Return the ones on the diagonal of an identity matrix of static size."""
+    side = E.type.shape[-1]
+    if E.ndim != 2 or not isinstance(side, int):
+        return None
+    return constant(np.ones(side, E.dtype))
+
+
+ones_of.__dict__["of_type"] = True  # it reads a type, not a value
+
+
+@identity(
+    tags=TIDY,
+    where=lambda E, ones: (facto(E, "identity"), calco(ones, ones_of, E)),
+    rounding="exact",
+)
+def diagonal_identityo(E, ones):
+    """diagonal(E) = (1, ..., 1) for an identity matrix E.
+
+    Holds for matrices of static size.
+    Source: definition.
+    """
+    return diagonal(E), ones
 
 
 @identity(tags=CANONICAL)
@@ -375,9 +431,11 @@ def select_columnso(X, P):
 
 
 RELATIONS: tuple[Relation, ...] = (
+    multiply_diagonalo,  # before those that scale: the product stays diagonal
     scale_rowso,
     scale_columnso,
     scale_elementso,
+    diagonal_identityo,
     cancel_diagonal_diago,
     trace_diago,
     inv_orthogonalo,  # before: of a matrix that is diagonal as well, nothing is divided

@@ -26,6 +26,7 @@ from relgraph.ops.elementwise import (
     expm1,
     hypot,
     log,
+    log1p,
     logaddexp,
     reciprocal,
     sigmoid,
@@ -45,6 +46,8 @@ SPECIALIZE = ("specialize", "fast_run")
 STABLE = ("fast_run", "stabilize", "stabilization")
 EARLY = ("canonicalize", *STABLE)  # also before other relations take the form apart
 FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
+# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
+BOUNDED = FINITE
 
 
 # Parity.
@@ -208,7 +211,7 @@ def add_sinh_squareo(x):
     return 1 + square(sinh(x)), square(cosh(x))
 
 
-@identity(tags=STABLE)
+@identity(tags=BOUNDED)
 def complement_tanh_squareo(x):
     """1 - tanh(x)^2 = 1 / cosh(x)^2.
 
@@ -315,6 +318,17 @@ def log_cosho(x):
     both = logaddexp(x, -x)
     yield log(2 * cosh(x)), both
     yield log(cosh(x)), both - math.log(2)
+
+
+@identity(tags=STABLE)
+def log_complement_tanh_squareo(x):
+    """log(1 - tanh(x)^2) = 2 log 2 - 2 logaddexp(x, -x), also written with log1p.
+
+    The left side is -infinity for |x| > 19.
+    Source: DLMF 4.35.12 and 4.28.2: 1 - tanh(x)^2 = 1 / cosh(x)^2, and 2 cosh(x) = e^x + e^(-x).
+    """
+    yield log(1 - square(tanh(x))), 2 * math.log(2) - 2 * logaddexp(x, -x)
+    yield log1p(-square(tanh(x))), 2 * math.log(2) - 2 * logaddexp(x, -x)
 
 
 # Inverse functions.
@@ -469,6 +483,7 @@ RELATIONS: tuple[Relation, ...] = (
     add_cosh_sinho,
     subtract_cosh_sinho,
     log_cosho,
+    log_complement_tanh_squareo,
     cancel_arccosh_cosho,
     cancel_arcsinh_sinho,
     cancel_sinh_arcsinho,

@@ -27,7 +27,7 @@ from unification import isvar, reify, unify, var
 from relgraph.errors import ArgumentError, RelationError, checks_arguments
 from relgraph.ir.etuple import raise_
 from relgraph.ir.fact_inference import fact
-from relgraph.ir.facts import BIT, unknown_fact
+from relgraph.ir.facts import is_fact, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.kanren.residuals import (
@@ -280,7 +280,7 @@ def facto(x: Any, name: str) -> Suspended:
     x : pattern variable or term
         The graph to decide.
     name : str
-        The fact, such as "positive".
+        The fact, such as "positive", or an interval, such as "[0, 1]".
 
     Returns
     -------
@@ -292,7 +292,7 @@ def facto(x: Any, name: str) -> Suspended:
     DomainError
         For a fact that does not exist.
     """
-    if not isinstance(name, str) or name not in BIT:
+    if not is_fact(name):
         raise unknown_fact(name)
     return Suspended("check", (x,), f"{name}({x!r})", partial(_proved, name))
 

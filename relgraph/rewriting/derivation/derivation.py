@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -12,6 +11,7 @@ from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.cost import flops
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
+from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.derivation.packing import (
     Packing,
@@ -25,7 +25,7 @@ from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One step: a node of the graph, what replaced it, and the firings that justify it.
 
@@ -58,7 +58,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Total:
     """What became of a sum or product in a graph, by some of the steps.
 
@@ -79,7 +79,7 @@ class Total:
     result: Variable
 
 
-@dataclass(frozen=True)
+@record
 class Phase:
     """What one selection of relations did to a graph.
 
@@ -129,7 +129,7 @@ class Phase:
                 )
 
 
-@dataclass(frozen=True)
+@record
 class Derivation:
     """How a graph became another one: a chain of equal graphs, with the relation of each step.
 

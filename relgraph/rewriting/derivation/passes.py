@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from relgraph.ir.cost import flops
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
+from relgraph.ir.records import record
 
 Outputs = tuple[Variable, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Pass:
     """One change of a whole graph by a rewriter written in Python, which has no relation.
 

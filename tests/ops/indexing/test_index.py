@@ -351,8 +351,9 @@ def test_printing():
 def test_costs():
     x = tensor(4, 3)
     view, copy, update = index(x, 0), index(x, [0, 1]), at(x)[0].set(1)
-    for node, cost in ((view, 0), (copy, 6), (update, 12)):
+    for node, cost in ((view, 0), (copy, 0), (update, 0), (at(x)[0].add(x[1]), 3)):
         assert node.op.flops(tuple(i.type for i in node.inputs), node.type) == cost
+    assert [node.op.view for node in (view, copy, update)] == [True, False, False]
     assert isinstance(update.op, SetIndex)
     assert isinstance(at(x)[0].add(1).op, AddIndex)
 

@@ -144,6 +144,7 @@ def test_facts_of_triangles_hold(name, k):
     assert not fact(structured.tril(x, 1), "lower_triangular") or name in (
         "lower_triangular",
         "diagonal",
+        "identity",
     )
 
 
@@ -197,9 +198,9 @@ def test_costs():
     x, v = tensor(4, 3), tensor(3)
     for node, cost in (
         (structured.trace(x), 3),
-        (structured.diag(v), 9),
-        (structured.diag(x), 3),
-        (structured.tril(x), 12),
-        (structured.eye(3), 9),
+        (structured.diag(v), 0),
+        (structured.diag(x), 0),
+        (structured.tril(x), 0),
+        (structured.eye(3), 0),
     ):
         assert node.op.flops(tuple(i.type for i in node.inputs), node.type) == cost

@@ -102,6 +102,8 @@ def structured(facts: frozenset[str], matrix: Any) -> Any:
     """Return a matrix with the structure that facts promise."""
     if "diagonal" in facts:
         return np.diag(np.diagonal(matrix) + np.arange(len(matrix)))
+    if "identity" in facts:
+        return np.eye(len(matrix))
     if {"symmetric", "spd", "psd"} & facts:
         return matrix + matrix.T
     if "orthogonal" in facts:

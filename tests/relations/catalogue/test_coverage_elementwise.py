@@ -71,7 +71,7 @@ PAGE = Path(__file__).parents[3] / "docs/coverage/elementwise.md"
 ones = constant(np.ones(3))
 first, second = (GetItem(k)(Slogdet()(A)) for k in (0, 1))
 top = max(t, 1, keepdims=True)
-unit = where(rg.logical_and(x >= 0, x <= 1), x, math.nan)
+unit = where(rg.logical_and(rg.less_equal(0, x), x <= 1), x, math.nan)
 
 # The peer's name, a graph, and what mode o4 makes of it.
 ROWS = [
@@ -98,22 +98,22 @@ ROWS = [
     ("local_exp_log", log1p(expm1(x)), x),
     ("local_exp_log", exp(softplus(x)), 1.0 + exp(x)),
     ("local_exp_log", expm1(softplus(x)), exp(x)),
-    ("local_exp_log_nan_switch", exp(log(x)), where(x >= 0, x, math.nan)),
-    ("local_exp_log_nan_switch", exp(log1p(x)), where(x >= -1, 1.0 + x, math.nan)),
-    ("local_exp_log_nan_switch", expm1(log(x)), where(x >= 0, x - 1.0, math.nan)),
+    ("local_exp_log_nan_switch", exp(log(x)), where(rg.less_equal(0, x), x, math.nan)),
+    ("local_exp_log_nan_switch", exp(log1p(x)), where(rg.less_equal(-1, x), 1.0 + x, math.nan)),
+    ("local_exp_log_nan_switch", expm1(log(x)), where(rg.less_equal(0, x), x - 1.0, math.nan)),
     ("local_exp_log_nan_switch", exp(log1mexp(x)), where(x <= 0, -expm1(x), math.nan)),
     ("local_log_sqrt", log(sqrt(x)), 0.5 * log(x)),
     ("local_log_div", log(1.0 / x), -log(x)),
     ("local_sqrt_sqr", sqrt(x**2.0), absolute(x)),
-    ("local_sqrt_sqr", sqrt(x) ** 2.0, where(x >= 0, x, math.nan)),
-    ("local_sqrt_sqr", x**0.5 * x**0.5, where(x >= 0, x, math.nan)),
+    ("local_sqrt_sqr", sqrt(x) ** 2.0, where(rg.less_equal(0, x), x, math.nan)),
+    ("local_sqrt_sqr", x**0.5 * x**0.5, where(rg.less_equal(0, x), x, math.nan)),
     ("local_sqrt_sqr", p**0.5 * p**0.5, p),
     ("local_sign_div", sign(1.0 / x), sign(x)),
     ("local_sign_div", sign(x / p), sign(x)),
     ("local_abs_lift", absolute(x * y) / absolute(z), absolute(x * y / z)),
     ("local_abs_merge", absolute(x) * absolute(y), absolute(x * y)),
     ("local_abs_merge", absolute(x) / absolute(y), absolute(x / y)),
-    ("useless_Cosh_of_Arccosh", cosh(arccosh(x)), where(x >= 1, x, math.nan)),
+    ("useless_Cosh_of_Arccosh", cosh(arccosh(x)), where(rg.less_equal(1, x), x, math.nan)),
     ("useless_Arccosh_of_Cosh", arccosh(cosh(x)), absolute(x)),
     ("useless_Sinh_of_Arcsinh", sinh(arcsinh(x)), x),
     ("useless_Arcsinh_of_Sinh", arcsinh(sinh(x)), x),
@@ -172,7 +172,7 @@ ROWS = [
     ("local_polygamma_to_tri_gamma", polygamma(1.0, x), trigamma(x)),
     ("slogdet_specialization", sign(det(A)), first),
     ("slogdet_specialization", log(absolute(det(A))), second),
-    ("slogdet_specialization", log(det(A)), where(first >= 0, second, math.nan)),
+    ("slogdet_specialization", log(det(A)), where(rg.less_equal(0, first), second, math.nan)),
 ]  # fmt: skip
 
 BEYOND = [

@@ -18,7 +18,7 @@ from relgraph.checking.evaluation import evaluate
 from relgraph.checking.rounding import mpmath_semantics
 from relgraph.db.catalogue import relations
 from relgraph.ir.node import Variable
-from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
+from relgraph.numpy.reductions import log_softmax, logsumexp, max, mean, prod, softmax, sum
 from relgraph.ops.cumulative import cumprod
 from relgraph.ops.elementwise import (
     absolute,
@@ -53,7 +53,15 @@ from relgraph.ops.elementwise import (
     trigamma,
 )
 from relgraph.ops.linalg.solve import det
-from relgraph.relations.catalogue import cumulative, explog, special, stabilise, trigonometric
+from relgraph.ops.shape import expand_dims
+from relgraph.relations.catalogue import (
+    cumulative,
+    explog,
+    reduced_shapes,
+    special,
+    stabilise,
+    trigonometric,
+)
 from tests.relations.catalogue.table import rewritten, tensor
 
 x, y = tensor("x"), tensor("y")
@@ -101,6 +109,7 @@ CASES = [
     Case(trigonometric.add_cosh_sinho, cosh(x) + sinh(x), -40.0),
     Case(trigonometric.subtract_cosh_sinho, cosh(x) - sinh(x), 40.0),
     Case(trigonometric.log_cosho, log(cosh(x)), 800.0),
+    Case(trigonometric.log_complement_tanh_squareo, log(1.0 - square(tanh(x))), 25.0),
     Case(trigonometric.cancel_arccosh_cosho, arccosh(cosh(x)), 1e-9),
     Case(trigonometric.cancel_arcsinh_sinho, arcsinh(sinh(x)), 800.0),
     Case(trigonometric.cancel_arcsinh_sinho, arctanh(tanh(x)), 25.0),
@@ -150,9 +159,13 @@ CASES = [
     Case(stabilise.cancel_softplus_softpluso, softplus(x) - softplus(-x), 1e-17),
     Case(stabilise.subtract_softpluso, softplus(x) - x, 40.0),
     Case(stabilise.logsumexpo, log(sum(exp(v))), [-800.0, -801.0, -802.0]),
+    Case(stabilise.log_mean_expo, log(mean(exp(v))), [800.0, 801.0, 802.0]),
+    Case(stabilise.log_multiply_expo, log(p * sum(exp(v))), [800.0, 801.0, 802.0]),
+    Case(stabilise.log_multiply_expo, log(exp(y) / p), 2.0, 800.0),
     Case(stabilise.log_prodo, log(prod(w)), [1e-200, 1e-200, 1.0]),
     Case(cumulative.log_cumprodo, log(cumprod(w, 0)), [1e-200, 1e-200, 2.0]),
     Case(stabilise.softmax_divideo, exp(v) / sum(exp(v), 0, keepdims=True), [800.0, 801.0, 802.0]),
+    Case(stabilise.divide_sum_expo, exp(v - 1.0) / sum(exp(v)), [800.0, 801.0, 802.0]),
     Case(stabilise.log_softmaxo, log(softmax(v)), [0.0, 800.0, 800.0]),
     Case(stabilise.log_moved_softmaxo, log(softmax(v)[:1]), [0.0, 800.0, 800.0]),
     Case(stabilise.log_absolute_deto, log(absolute(det(A))), TALL),
@@ -167,6 +180,10 @@ AS_GOOD = {
     stabilise.log_softmax_subtracto.name: (v - logsumexp(v, 0, keepdims=True), [0.0, 800.0, 800.0]),
     stabilise.exp_log_softmaxo.name: (exp(log_softmax(v)), [0.0, 30.0, 1.0]),
     stabilise.shift_softmaxo.name: (softmax(v - max(v, 0, keepdims=True)), [800.0, 801.0, 802.0]),
+    reduced_shapes.keep_reduced_axeso.name: (
+        expand_dims(logsumexp(v, 0), 0),
+        [800.0, 801.0, 802.0],
+    ),
     trigonometric.add_sinh_squareo.name: (1.0 + square(sinh(x)), 1.0),
 }
 
@@ -208,7 +225,8 @@ def test_every_stabilising_relation_has_a_case():
 @pytest.mark.parametrize("name", AS_GOOD)
 def test_what_only_names_a_stable_form_keeps_its_digits(name):
     graph, at = AS_GOOD[name]
-    (relation,) = [r for t in (stabilise, trigonometric) for r in t.RELATIONS if r.name == name]
+    themes = (stabilise, reduced_shapes, trigonometric)
+    (relation,) = [r for t in themes for r in t.RELATIONS if r.name == name]
     result = rewritten(relation, graph)
     values = {k: np.asarray(at, float) for k in "xyv"}
     with mpmath.workdps(DIGITS):

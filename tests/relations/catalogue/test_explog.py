@@ -37,6 +37,8 @@ from tests.relations.catalogue.table import (
     y,
 )
 
+share = tensor("share", 3, facts=("(0, 1)",))
+
 ROWS = [
     Row(r.cancel_log_expo, log(exp(x)), x, log(exp2(x))),
     Row(r.cancel_exp_logo, exp(log(n)), n, exp(log(x))),
@@ -63,6 +65,12 @@ ROWS = [
     Row(r.distribute_exp2_addo.reversed, exp2(x) * exp2(y), exp2(x + y), exp2(x) * exp(y)),
     Row(r.distribute_exp2_subtracto.reversed, exp2(x) / exp2(y), exp2(x - y), exp2(x) / exp(y)),
     Row(r.softplus_logo, softplus(log(n)), log1p(n), softplus(log(x))),
+    Row(
+        r.cancel_sigmoid_logito,
+        sigmoid(log(share / (1.0 - share))),
+        share,
+        sigmoid(log(x / (1.0 - x))),
+    ),
     Row(r.sigmoid_logo, sigmoid(log(n)), n / (1.0 + n), sigmoid(log(x))),
 ]
 

@@ -1,8 +1,12 @@
 """Products, transposes, inverses, determinants and structured matrices: one row each."""
 
+import numpy as np
 import pytest
 
+import relgraph as rg
+from relgraph.checking.evaluation import evaluate
 from relgraph.numpy.reductions import sum
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import absolute
 from relgraph.ops.linalg.solve import det, inv, solve, solve_triangular
 from relgraph.ops.linalg.structured import diag, diagonal, eye, trace
@@ -29,6 +33,7 @@ from tests.relations.catalogue.test_structure import BLOCKS, FACTORS, ONCE, RANK
 S = tensor("S", 3, 3, facts=("symmetric",))
 P = tensor("P", 3, 3, facts=("spd",))
 Q = tensor("Q", 3, 3, facts=("orthogonal",))
+D, E = (tensor(name, 3, 3, facts=("diagonal",)) for name in "DE")
 L = tensor("L", 3, 3, facts=("lower_triangular",))
 U = tensor("U", 3, 3, facts=("upper_triangular",))
 batch = tensor("batch", 2, 3, 3)
@@ -69,9 +74,11 @@ ROWS = [
     Row(r.det_invo, det(inv(A)), 1.0 / det(A), inv(mT(A))),
     Row(r.det_matmulo, det(A @ B), det(A) * det(B), det(left @ right)),
     Row(p.remove_matmul_eyeo, eye(3) @ A, A, eye(3, 3, 1) @ A),
-    Row(st.scale_rowso, diag(x) @ A, expand_dims(x, -1) * A, diag(x) @ y),
-    Row(st.scale_columnso, A @ diag(x), A * x, diag(x) @ y),
-    Row(st.scale_elementso, diag(x) @ y, x * y, diag(x) @ A),
+    Row(st.multiply_diagonalo, D @ E, diag(diagonal(D) * diagonal(E)), D @ A),
+    Row(st.scale_rowso, D @ A, expand_dims(diagonal(D), -1) * A, D @ y),
+    Row(st.scale_columnso, A @ D, A * diagonal(D), D @ y),
+    Row(st.scale_elementso, D @ y, diagonal(D) * y, D @ A),
+    Row(st.diagonal_identityo, diagonal(eye(3)), rg.constant(np.ones(3)), diagonal(eye(3, k=1))),
     Row(p.trace_transposeo, trace(mT(A)), trace(A), trace(absolute(A))),
     Row(p.trace_matmulo, trace(A @ B), sum(A * mT(B)), trace(batch @ B)),
     Row(p.sum_diagonalo, sum(diagonal(A)), trace(A), sum(diagonal(A, 1))),
@@ -114,3 +121,72 @@ def test_a_vector_that_is_broadcast_is_not_gathered():
     assert rewritten(p.distribute_matmul_addo.reversed, graph) is graph
     both = C @ (x + A)
     assert rewritten(p.distribute_matmul_addo, both) is both
+
+
+G, g = rg.matrix("G", shape=(5, 5)), rg.vector("g", shape=5)
+wide, d = rg.matrix("W", shape=(50, 50)), rg.vector("d", shape=50)
+N = rg.matrix("N", shape=("n", "n"))
+v = rg.vector("v", shape="n")
+
+
+@pytest.mark.parametrize("mode", ["o4", "unsafe"])
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (rg.eye(5) @ g, g),
+        (inv(G) @ G @ g, g),
+        (inv(N) @ N @ v, v),
+        (G @ rg.eye(5), G),
+        (g @ rg.eye(5), g),
+        (rg.eye(5) @ G @ rg.eye(5), G),
+        (inv(G @ rg.eye(5)), inv(G)),
+        (solve(rg.eye(5), g), g),
+        (rg.constant(np.eye(5)) @ g, g),
+        (rg.eye(5).T @ rg.eye(5) @ g, g),
+        ((2.0 * rg.eye(5)) @ G, 2.0 * G),
+        ((s * rg.eye(5)) @ G, s * G),
+        (diag(rg.ones(50)) @ d, d),
+        (wide @ diag(rg.ones(50)), wide),
+        (diag(rg.ones(50)) @ d + wide @ diag(rg.ones(50)) @ d, d + wide @ d),
+        (trace(rg.eye(5) @ G), trace(G)),
+        (det(rg.eye(5)), rg.constant(1.0)),
+    ],
+    ids=str,
+)
+def test_identity_matrices_vanish(graph, expected, mode):
+    assert rg.rewrite_graph(graph, mode=mode) is rg.rewrite_graph(expected, mode=mode)
+
+
+def test_a_constant_diagonal_scales():
+    values = np.arange(1.0, 51.0)
+    for graph, expected in (
+        (diag(rg.constant(values)) @ wide, lambda W, d: values[:, None] * W),
+        (rg.constant(np.diag(values)) @ wide, lambda W, d: values[:, None] * W),
+        (wide @ diag(rg.constant(values)), lambda W, d: W * values),
+        (diag(rg.constant(values)) @ d, lambda W, d: values * d),
+        (inv(diag(rg.constant(values))) @ d, lambda W, d: d / values),
+        (diag(d) @ rg.constant(np.diag(values)) @ wide, lambda W, d: (d * values)[:, None] * W),
+    ):
+        result = rg.rewrite_graph(graph, mode="o4")
+        nodes = rg.FunctionGraph([wide, d], [result])
+        assert not [x for x in nodes if isinstance(x, rg.Constant) and x.value.size > 50]
+        assert not [x for x in nodes if x.op is Matmul()]
+        rng = np.random.default_rng(0)
+        W, at = rng.normal(size=(50, 50)), rng.normal(size=50)
+        done = evaluate((result,), {"W": W, "d": at})[result]
+        np.testing.assert_allclose(done, expected(W, at), rtol=1e-13)
+
+
+def test_a_product_of_diagonal_matrices_is_diagonal():
+    result = rg.rewrite_graph(D @ E, mode="o4")
+    assert rg.fact(result, "diagonal") is True
+    assert rg.rewrite_graph(D @ E @ A, mode="o4") is rg.rewrite_graph(
+        expand_dims(diagonal(D) * diagonal(E), -1) * A, mode="o4"
+    )
+
+
+def test_a_selector_is_not_the_identity():
+    shifted = rg.eye(5, k=1)
+    assert rg.fact(shifted, "identity") is not True
+    assert rg.fact(rg.constant(np.diag([1.0, 1.0, 2.0])), "identity") is False
+    assert rg.rewrite_graph(shifted @ g, mode="o4") is shifted @ g

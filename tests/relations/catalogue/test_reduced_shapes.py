@@ -8,7 +8,7 @@ from relgraph.ops.checks import squeeze
 from relgraph.ops.concatenate import concatenate, stack
 from relgraph.ops.elementwise import logaddexp, maximum
 from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
-from relgraph.ops.shape import BroadcastTo, broadcast_to, reshape
+from relgraph.ops.shape import BroadcastTo, broadcast_to, expand_dims, reshape
 from relgraph.relations.catalogue import reduced_shapes as r
 from tests.relations.catalogue.table import (
     Row,
@@ -30,6 +30,12 @@ u = tensor("u")
 ROWS = [
     Row(r.squeeze_reduceo, sum(one, 0), squeeze(one, 0), sum(one, 1)),
     Row(r.remove_reduce_scalaro, sum(s), s, sum(x)),
+    Row(
+        r.keep_reduced_axeso,
+        expand_dims(max(T, (0, 1)), (0, 1)),
+        max(T, (0, 1), True),
+        expand_dims(max(T, (0, 1)), (0, 2)),
+    ),
     Row(r.absorb_rearrangemento, sum(reshape(t, (6,))), sum(t), sum(reshape(t, (3, 2)), 0)),
     Row(r.absorb_matrix_transposeo, sum(matrix_transpose(T), -1), sum(T, -2), sum(T, -2)),
     Row(

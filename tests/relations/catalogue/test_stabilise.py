@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 import relgraph as rg
 from relgraph.checking.evaluation import evaluate
 from relgraph.ir.op import GetItem
-from relgraph.numpy.reductions import log_softmax, logsumexp, max, prod, softmax, sum
+from relgraph.numpy.reductions import log_softmax, logsumexp, max, mean, prod, softmax, sum
 from relgraph.ops.elementwise import (
     absolute,
     equal,
@@ -71,8 +72,12 @@ ROWS = [
         r.softmax_divideo,
         exp(t) / sum(exp(t), 0, keepdims=True),
         softmax(t, 0),
-        exp(t) / sum(exp(t), 0),
+        exp(t) / sum(exp(t), keepdims=True),
     ),
+    Row(
+        r.divide_sum_expo, exp(x) / sum(exp(y)), exp(x - logsumexp(y)), exp(x) / sum(expm1(y)),
+    ),
+    Row(r.log_mean_expo, log(mean(exp(t), 1)), logsumexp(t, 1) - log(3.0), log(mean(expm1(t), 1))),
     Row(r.log_softmaxo, log(softmax(t, 0)), log_softmax(t, 0), softmax(log(t), 0)),
     Row(r.exp_log_softmaxo, exp(log_softmax(t)), softmax(t), expm1(log_softmax(t))),
     Row(r.expm1_complemento, 1.0 - exp(x), -expm1(x), 2.0 - exp(x)),
@@ -167,3 +172,134 @@ def test_a_logit_keeps_its_domain():
     points = np.array([-2.0, 0.0, 0.25, 1.0, 2.0, np.inf, np.nan])
     done = evaluate((graph, result), {"v": points})
     np.testing.assert_allclose(done[result], done[graph], rtol=1e-15)
+
+
+HARD = [
+    np.array([[1000.0, -1000.0, 0.5], [-1000.0, -1001.0, -999.0]]),
+    np.array([[1000.0, 1000.0, 1000.0], [-745.2, 709.9, 3.0]]),
+    np.array([[0.25, -0.5, 2.0], [1.0, -3.0, 1e-9]]),
+]
+F = rg.matrix("t", shape=("n", "m"))
+G = rg.matrix("t")  # of unknown sizes
+e = exp
+
+# Every way to divide by the sum along an axis, and the axis.
+SOFTMAXES = [
+    (lambda t: e(t) / sum(e(t), axis=1)[:, None], 1),
+    (lambda t: e(t) / sum(e(t), axis=1, keepdims=True), 1),
+    (lambda t: e(t) / rg.expand_dims(sum(e(t), axis=1), 1), 1),
+    (lambda t: e(t) / sum(e(t), axis=1).reshape(-1, 1), 1),
+    (lambda t: e(t) / rg.reshape(sum(e(t), axis=1), (-1, 1)), 1),
+    (lambda t: (e(t).T / sum(e(t), axis=1)).T, 1),
+    (lambda t: (e(t.T) / sum(e(t.T), axis=0)).T, 1),
+    (lambda t: e(t) / sum(e(t), axis=0), 0),
+    (lambda t: e(t) / sum(e(t), axis=0)[None], 0),
+    (lambda t: e(t) / sum(e(t), axis=0, keepdims=True), 0),
+    (lambda t: e(t) / sum(e(t), axis=0).reshape(1, -1), 0),
+    (lambda t: e(t - max(t, axis=0)) / sum(e(t - max(t, axis=0)), axis=0), 0),
+    (lambda t: e(t - max(t)) / sum(e(t - max(t)), axis=0), 0),
+    (lambda t: e(t - max(t, 1)[:, None]) / sum(e(t - max(t, 1)[:, None]), axis=1)[:, None], 1),
+]
+
+
+@pytest.mark.parametrize("matrix", [t, F, G], ids=["sizes", "names", "unknown"])
+@pytest.mark.parametrize(("spelling", "axis"), SOFTMAXES)
+def test_every_spelling_of_softmax(spelling, axis, matrix):
+    graph = spelling(matrix)
+    quotient = rg.rewrite_graph(graph, mode="fast_run")
+    logarithm = rg.rewrite_graph(log(graph), mode="fast_run")
+    assert quotient is softmax(matrix, axis)
+    assert logarithm is log_softmax(matrix, axis)
+    for values in HARD:
+        done = evaluate((quotient, logarithm), {"t": values})
+        np.testing.assert_allclose(done[quotient], special.softmax(values, axis), rtol=1e-13)
+        np.testing.assert_allclose(done[logarithm], special.log_softmax(values, axis), rtol=1e-13)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("size", [3, "n", None])
+def test_softmax_of_a_vector(size, axis):
+    v = rg.vector("v", shape=size)
+    graph = exp(v) / sum(exp(v), axis=axis)
+    assert rg.rewrite_graph(graph, mode="fast_run") is softmax(v)
+    result = rg.rewrite_graph(log(graph), mode="fast_run")
+    assert result is log_softmax(v)
+    for values in (*HARD[0], *HARD[1]):
+        expected = special.log_softmax(values)
+        np.testing.assert_allclose(evaluate((result,), {"v": values})[result], expected, rtol=1e-13)
+
+
+def test_softmax_over_several_axes():
+    graph = exp(t) / sum(exp(t))
+    result = rg.rewrite_graph(graph, mode="fast_run")
+    assert result is exp(t - logsumexp(t))
+    for values in HARD:
+        done = evaluate((result,), {"t": values})[result]
+        np.testing.assert_allclose(done, special.softmax(values), rtol=1e-12)
+
+
+def test_a_sum_along_another_axis_is_no_softmax():
+    square = tensor("q", 3, 3)
+    result = rg.rewrite_graph(exp(square) / sum(exp(square), axis=1), mode="fast_run")
+    assert result is exp(square - logsumexp(square, 1))
+    values = np.array([[1000.0, 0.0, -3.0], [2.0, 3.0, 4.0], [-1000.0, 1.0, 5.0]])
+    expected = np.exp(values - special.logsumexp(values, 1))
+    np.testing.assert_allclose(evaluate((result,), {"q": values})[result], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("matrix", [t, F, G], ids=["sizes", "names", "unknown"])
+def test_logarithms_of_sums_and_means_of_exponentials(matrix, axis, keepdims):
+    at = {"axis": axis, "keepdims": keepdims}
+    scale = tensor("c", facts=("positive",))
+    for graph, shift in (
+        (log(sum(exp(matrix), **at)), lambda n: 0.0),
+        (log(mean(exp(matrix), **at)), lambda n: -np.log(n)),
+        (log(sum(2.5 * exp(matrix), **at)), lambda n: np.log(2.5)),
+        (log(scale * mean(exp(matrix), **at)), lambda n: np.log(0.125) - np.log(n)),
+        (log(sum(exp(matrix), **at) / 7.0), lambda n: -np.log(7.0)),
+    ):
+        result = rg.rewrite_graph(graph, mode="fast_run")
+        for values in HARD:
+            total = special.logsumexp(values, axis=axis, keepdims=keepdims)
+            expected = total + shift(values.size // np.size(total))
+            done = evaluate((result,), {"t": values, "c": np.array(0.125)})[result]
+            np.testing.assert_allclose(done, expected, rtol=1e-13, atol=1e-13)
+            assert np.shape(done) == np.shape(expected)
+
+
+c, d = (tensor(name, facts=("positive",)) for name in "cd")
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (log(c * exp(-(x**2) / 2)), lambda c, d, x: np.log(c) - x**2 / 2),
+        (log(exp(-(x**2) / 2) / c), lambda c, d, x: -(x**2) / 2 - np.log(c)),
+        (log(c * d * exp(x) * exp(-(x**2))), lambda c, d, x: np.log(c) + np.log(d) + x - x**2),
+        (log(3.0 * exp(-(x**2)) / 7.0), lambda c, d, x: np.log(3.0 / 7.0) - x**2),
+        (log(c / (d * exp(x**2))), lambda c, d, x: np.log(c) - np.log(d) - x**2),
+        (log(1.0 / (d * exp(x**2))), lambda c, d, x: -np.log(d) - x**2),
+        (log(c * exp(x**2) / d), lambda c, d, x: np.log(c) - np.log(d) + x**2),
+        (
+            log(np.sqrt(2 * np.pi) * exp(-(x**2) / 2) / 7.0),
+            lambda c, d, x: np.log(np.sqrt(2 * np.pi) / 7.0) - x**2 / 2,
+        ),
+        (log(c * sigmoid(-(x**2))), lambda c, d, x: np.log(c) + special.log_expit(-(x**2))),
+        (log(c / (1.0 + exp(x**2))), lambda c, d, x: np.log(c) + special.log_expit(-(x**2))),
+        (log(c * softmax(x**2)), lambda c, d, x: np.log(c) + special.log_softmax(x**2)),
+    ],
+    ids=str,
+)
+def test_logarithms_of_products_with_an_exponential(graph, expected):
+    result = rg.rewrite_graph(graph, mode="fast_run")
+    for values in ([1000.0, -1000.0, 0.5], [0.0, 40.0, -1.0]):
+        at = {"c": np.array(1e-3), "d": np.array(5.0), "x": np.array(values)}
+        done = evaluate((result,), at)[result]
+        np.testing.assert_allclose(done, expected(**at), rtol=1e-13, atol=1e-13)
+
+
+def test_a_factor_of_unknown_sign_keeps_the_product():
+    graph = log(y * exp(x))
+    assert rg.rewrite_graph(graph, mode="fast_run") is graph

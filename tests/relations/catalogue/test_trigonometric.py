@@ -75,6 +75,10 @@ ROWS = [
     Row(r.add_cosh_sinho, cosh(x) + sinh(x), exp(x), cosh(x) + sinh(y)),
     Row(r.subtract_cosh_sinho, cosh(x) - sinh(x), exp(-x), cosh(x) - sinh(y)),
     Row(r.log_cosho, log(cosh(x)), logaddexp(x, -x) - math.log(2), log(sinh(x))),
+    Row(
+        r.log_complement_tanh_squareo, log(1.0 - square(tanh(x))),
+        2.0 * math.log(2) - 2.0 * logaddexp(x, -x), log(2.0 - square(tanh(x))),
+    ),
     Row(r.cancel_arccosh_cosho, arccosh(cosh(x)), absolute(x), cosh(arccosh(x))),
     Row(r.cancel_arcsinh_sinho, arcsinh(sinh(x)), x, arcsinh(cosh(x))),
     Row(r.cancel_sinh_arcsinho, sinh(arcsinh(x)), x, sinh(arccosh(x))),

@@ -1,7 +1,6 @@
 """Derivations: what they record, and a checker that accepts honest ones only."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from unification import vars as lvars
 
 import relgraph as rg
 from relgraph.errors import VerifyError
+from relgraph.ir.records import replace
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.derivation.derivation import Derivation, Phase, Step, run_recorded
 from relgraph.rewriting.derivation.equality import Keys

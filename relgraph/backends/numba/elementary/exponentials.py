@@ -10,13 +10,12 @@ Functions", 3rd ed., 11.1.  A fused multiply-add makes the first step of the red
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relgraph.backends.numba.elementary.coefficients import EXP2, EXP_TAIL, LN2, LOG2_E
 from relgraph.backends.numba.elementary.values import Value, fma, polynomial, where
+from relgraph.ir.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Limits:
     """The numbers whose exponentials underflow to 0 and overflow to infinity."""
 

@@ -14,7 +14,6 @@ the series is that of K. C. Ng's ``log`` in the 4.3 BSD mathematical library (19
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from relgraph.backends.numba.elementary.coefficients import (
     LN2,
@@ -40,12 +39,13 @@ from relgraph.backends.numba.elementary.values import (
     polynomial,
     where,
 )
+from relgraph.ir.records import record
 
 # The bits of sqrt(1/2); mantissas lie between sqrt(1/2) and sqrt(2).
 _HALF_ROOT = {"float32": 0x3F3504F3, "float64": 0x3FE6A09E667F3BCD}
 
 
-@dataclass(frozen=True)
+@record
 class Base:
     """The constants of a logarithm to some base, each in two parts by format.
 

@@ -7,14 +7,14 @@ numbers of float64 (``benchmarks/elementary_errors.py``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 
 from relgraph.backends.numba.elementary.values import Formula
+from relgraph.ir.records import record
 from relgraph.ops.elementwise import ROWS
 
 
-@dataclass(frozen=True)
+@record
 class Elementary:
     """An elementary function.
 

@@ -12,15 +12,16 @@ LLVM Language Reference Manual, "Binary Operations" and "Standard C Library Intr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
+from relgraph.ir.records import record
+
 FLOAT32, FLOAT64 = ir.FloatType(), ir.DoubleType()
 
 
-@dataclass(frozen=True)
+@record
 class Format:
     """A binary floating-point format of IEEE 754.
 

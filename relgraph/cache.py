@@ -1,13 +1,13 @@
-"""The disk cache of compiled code, shared by all backends and processes.
+"""The disk cache of compiled code: kernels and matchers, shared by all processes.
 
 An entry is one file: a line with the format, a digest, a line of JSON, the source and the code.  It
 is written under a temporary name and then renamed, so it is never incomplete.  An entry is used
-only if its key matches and its digest is that of its name and bytes.  Otherwise the kernel is
+only if its key matches and its digest is that of its name and bytes.  Otherwise its content is
 compiled again and the entry is replaced.
 
-Entries are machine code, so folder and file must belong to the user or root, and nobody else may be
-able to write to them.  Parent folders do not matter: someone who can replace the folder can only
-put their own files there, or move the user's files, and both fail these checks.
+Entries are code, of the machine or of Python, so folder and file must belong to the user or root,
+and nobody else may be able to write to them.  Parent folders do not matter: someone who can replace
+the folder can only put their own files there, or move the user's files, and both fail these checks.
 
 Examples
 --------
@@ -22,16 +22,20 @@ import hashlib
 import json
 import os
 import stat
+import sys
 import tempfile
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from relgraph.errors import checks_arguments, no_attribute
 from relgraph.ir import forks
+from relgraph.ir.records import record
 from relgraph.settings import config
 
 _MAGIC = b"relgraph cache 2\n"
@@ -46,7 +50,7 @@ _bytes: dict[Path, int] = {}  # sizes of the folders that this process has writt
 _counts = {"hits": 0, "misses": 0}
 
 
-@dataclass(frozen=True)
+@record
 class Info:
     """The contents of the cache, and how often this process found an entry in it.
 
@@ -122,12 +126,43 @@ def clear() -> None:
         _bytes.pop(folder, None)
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """Compiled code, and facts about it that JSON can represent."""
 
     facts: dict[str, Any]
     code: bytes
+
+
+class Sources(NamedTuple):
+    """What compiled Python depends on, as text, and a short name for it."""
+
+    name: str
+    text: str
+
+
+@cache
+def sources() -> Sources | None:
+    """Return what the generated code of relgraph depends on; None if it is not in a folder.
+
+    It is the system, the versions of Python and NumPy, and path, time and size of each file of
+    relgraph, by which Python decides as well whether its own compiled files are up to date.
+    """
+    lines = [sys.version, sys.platform, np.__version__, str(Path(__file__).parent)]
+    waiting = lines[3:]
+    try:
+        for folder in waiting:  # which grows
+            with os.scandir(folder) as items:
+                for item in sorted(items, key=lambda x: x.name):
+                    if item.name.endswith(".py"):
+                        state = item.stat()
+                        lines.append(f"{item.path} {state.st_mtime_ns} {state.st_size}")
+                    elif item.name != "__pycache__" and item.is_dir():
+                        waiting.append(item.path)
+    except OSError:  # in an archive
+        return None
+    text = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return Sources(text[:16], text)
 
 
 def fetch(name: str, key: str) -> Entry | None:
@@ -169,7 +204,7 @@ def keep(name: str, key: str, source: str, entry: Entry) -> None:
                 return
             _unwritable.add(folder)
         warnings.warn(
-            f"kernels are compiled but not cached{_why_not(folder, error)}",
+            f"compiled code is not cached{_why_not(folder, error)}",
             RuntimeWarning,
             stacklevel=2,
         )

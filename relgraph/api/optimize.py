@@ -1,0 +1,133 @@
+"""The cheapest equal graph: what no fixed direction of relations can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from relgraph.api.rewrite import rewrite_graph
+from relgraph.errors import ArgumentError, DomainError, checks_arguments
+from relgraph.ir.dispatch import traceable
+from relgraph.ir.node import Variable
+from relgraph.rewriting.passes.shared_factorisations import FactorReuse
+from relgraph.rewriting.rewriters import SequentialGraphRewriter, map_graph
+from relgraph.search.optimize import CheapestProgram, OptimizationReport
+from relgraph.search.saturation import LAWS
+
+Graph = TypeVar("Graph")
+
+
+@traceable
+@checks_arguments
+def optimize(
+    graph: Graph,
+    *relations: Any,
+    mode: Any = "o4",
+    sizes: Mapping[str, int] | None = None,
+    cost: str | Callable[[Variable], float] = "seconds",
+    exclude: Collection[str] | None = None,
+    budget: int | None = None,
+    seconds: float | None = None,
+    full_output: bool = False,
+) -> Graph | tuple[Graph, OptimizationReport]:
+    """Return the cheapest equal graph that a search finds.
+
+    A mode has one direction for each relation.  Here the laws of sums, products, inverses,
+    determinants and diagonals of matrices, and your own relations, apply in both directions at once
+    (equality saturation), and the cost decides: ``A @ B + A @ C`` becomes ``A @ (B + C)``, and
+    ``(A - H.T @ H) @ x`` becomes ``A @ x - H.T @ (H @ x)``.
+
+    Parameters
+    ----------
+    graph : Variable, list or tuple or dict of Variable, or FunctionGraph
+        The graph, which does not change.
+    *relations : relation or goal constructor
+        Identities that take part, beside the built-in laws.
+    mode : str, Query, relation, rewriter, list of them, or None
+        What rewrites the graph first; None for nothing.
+    sizes : mapping of str to int, optional
+        Values of named sizes, for the cost; others count as 256.
+    cost : {"seconds", "flops"} or callable
+        What to make small: the estimated time, the number of operations, or the sum over all nodes
+        of a function of a node.
+    exclude : collection of str, optional
+        Laws not to use; by default those after which rounding errors may be much larger, since
+        their results are small differences of large numbers.  ``exclude=()`` allows all;
+        :data:`relgraph.search.saturation.LAWS` lists them.
+    budget : int, optional
+        How many terms the search of a region of the graph may build.  By default 4,000, and 100
+        for each node.
+    seconds : float, optional
+        After which time no further round begins.  Without it, results do not depend on the machine.
+    full_output : bool
+        Whether to return a report too: for each region, its cost before and after, the laws that
+        fired, and why the search stopped.
+
+    Returns
+    -------
+    the kind of ``graph``, or (that, OptimizationReport)
+        The same object if nothing cheaper was found.
+
+    Raises
+    ------
+    DomainError
+        For a cost, a law or a budget that does not exist.
+
+    References
+    ----------
+    R. Tate, M. Stepp, Z. Tatlock and S. Lerner, Equality saturation: a new approach to
+    optimization, POPL 2009.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> A, H = rg.matrices("A H", shape=(1000, 1000))
+    >>> x = rg.vector("x", shape=(1000,))
+    >>> rg.optimize((A - H.T @ H) @ x)
+    A @ x - H.mT @ (H @ x)
+    >>> new, report = rg.optimize(A @ H + A @ A, cost="flops", full_output=True)
+    >>> new
+    A @ (H + A)
+    >>> report.regions[0].stopped
+    'saturated'
+    """
+    _check(exclude, budget, seconds)
+    report = OptimizationReport()
+    search = CheapestProgram(
+        cost,
+        sizes=sizes,
+        steps=budget,
+        seconds=seconds,
+        exclude=exclude,
+        relations=relations,
+        report=report,
+    )
+    if mode is not None:
+        graph = rewrite_graph(graph, mode=mode)
+    graph = map_graph(graph, SequentialGraphRewriter(search, FactorReuse()))
+    return (graph, report) if full_output else graph
+
+
+def _check(exclude: Collection[str] | None, budget: int | None, seconds: float | None) -> None:
+    if isinstance(exclude, str):
+        raise ArgumentError(
+            f"exclude is a collection of names of laws, not the string {exclude!r}",
+            fix=f"Write exclude=({exclude!r},).",
+        )
+    for name in exclude or ():
+        if name not in LAWS:
+            raise DomainError(
+                f"there is no law {name!r:.60}",
+                {"laws": ", ".join(LAWS)},
+                "Use names of relgraph.search.saturation.LAWS.",
+            )
+    if budget is not None and budget < 1:
+        raise DomainError(
+            f"budget must be a positive integer, not {budget}",
+            fix="Leave it out for one that grows with the graph.",
+        )
+    if seconds is not None and not seconds > 0:
+        raise DomainError(
+            f"seconds must be positive, not {seconds}",
+            fix="Leave it out for a search without a limit of time.",
+        )

@@ -1,0 +1,1 @@
+"""The cost of a program: what the CPU back end makes of a graph, and a machine's figures."""

@@ -1,0 +1,177 @@
+"""Whether a firing pays: it must not compute more than it makes unnecessary.
+
+A relation replaces a few nodes by a few others.  Where nothing else uses the matched nodes, its
+direction says that this is a gain.  Where something does, they are computed all the same, and what
+is gained are only the nodes that nothing else uses: ``exp(x)**2 = exp(2 x)`` beside ``exp(x)``
+would compute a second exponential to save one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from relgraph.ir.cost import size
+from relgraph.ir.node import Variable, toposort
+from relgraph.ir.op import Op
+from relgraph.relations.pattern import Block
+
+
+class FiringCost:
+    """The users of nodes during one run of a selection, and the firings that pay.
+
+    ``users`` counts the uses of each application in the graph that the run started from, the
+    outputs among them, and ``normal`` has the normal forms so far.  A node has the users of all
+    nodes whose normal form it is.  ``refused`` holds the nodes at which a firing was refused: what
+    was counted may be gone when the run is over, so the graph is then worth another run.
+    ``depends`` says whether any decision depended on users.
+    """
+
+    def __init__(self, users: Mapping[Variable, int], normal: dict[Variable, Variable]) -> None:
+        self.users = users
+        self.normal = normal
+        self.refused: set[Variable] = set()
+        self.depends = False
+        self._before = len(normal)
+        self._moved: dict[Variable, int] = {}
+        self._last: Variable | None = None
+
+    def of_node(self, node: Variable, fired: tuple[Variable, Any, tuple[Any, ...]]) -> bool:
+        """Return True if the firing that replaces a node pays."""
+        if not getattr(fired[1], "may_recompute", False):
+            return True
+        return self._pays(node, node.inputs, _cost((node,)), fired)
+
+    def of_operands(
+        self, root: Variable, op: Op, taken: Sequence[Variable], fired: Sequence[Any]
+    ) -> bool:
+        """Return True if the firing that replaces some operands of a sum or product pays.
+
+        ``root`` is the sum or product.
+        """
+        if not getattr(fired[1], "may_recompute", False):
+            return True
+        kind, count = fired[0].type, len(taken) - 1
+        saved = count * op.flops((kind, kind), kind), 2 * count * size(kind)
+        return self._pays(root, taken, saved, fired)
+
+    def _pays(
+        self,
+        root: Variable,
+        taken: Sequence[Variable],
+        saved: tuple[int, int],
+        fired: Sequence[Any],
+    ) -> bool:
+        """Return True unless the new nodes of a result cost more than the nodes that go.
+
+        ``saved`` is the cost of what goes above the operands ``taken``.
+        """
+        result, rewrite, bindings = fired
+        bound = {x for x in bindings if isinstance(x, Variable)}
+        # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
+        # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
+        gathers = isinstance(rewrite.pattern, Block)
+        inner = [x for x in taken if x.inputs and x not in bound]
+        if gathers and not inner:
+            return True
+        self.depends = True
+        self._follow()
+        if inner and rewrite.shallow and not any([self._uses(x) > 1 for x in inner]):
+            return True
+        new, kept = self._built(result, bound)
+        left: dict[Variable, int] = {}  # the other users of the matched nodes
+        gone: dict[Variable, None] = {}
+        stack = list(taken)
+        while stack:
+            x = stack.pop()
+            if not x.inputs or x in kept or x in bound or x in new:
+                kept.add(x)
+                continue
+            left[x] = left.get(x) or self._uses(x)
+            left[x] -= 1
+            if left[x] <= 0 and x not in gone:
+                gone[x] = None
+                stack += x.inputs
+        if len(gone) == len(left) and (left or gathers):
+            return True
+        stack = [x for x in left if x not in gone]
+        for x in stack:  # grows as it goes: what is below a node with other users stays as well
+            for y in x.inputs:
+                if y in bound or y in new:
+                    kept.add(y)
+                elif y.inputs and y not in kept and y not in left:
+                    left[y] = 0
+                    stack.append(y)
+        new, _ = self._built(result, kept)
+        lost = _cost(gone)
+        if _cost(new) <= (saved[0] + lost[0], saved[1] + lost[1]):
+            return True
+        self.refused.add(root)
+        return False
+
+    def _built(
+        self, result: Variable, bound: Collection[Variable]
+    ) -> tuple[dict[Variable, None], set[Variable]]:
+        """Return the nodes of a result that the graph has not, and those below that it has.
+
+        Bound nodes are not among them, nor what is below these.
+        """
+        new: dict[Variable, None] = {}
+        kept: set[Variable] = set()
+        stack = [result]
+        for x in stack:  # grows as it goes
+            if not x.inputs or x in new or x in bound:
+                continue
+            if self._uses(x):
+                kept.add(x)
+            else:
+                new[x] = None
+                stack += x.inputs
+        return new, kept
+
+    def _uses(self, x: Variable) -> int:
+        """Return how often a node is used, as far as the run got."""
+        moved = self._moved.get(x, 0)
+        return moved + self.users.get(x, 0) if self.normal.get(x, x) is x else moved
+
+    def _follow(self) -> None:
+        """Count the users of what became normal since the last call for its normal form."""
+        normal, users, moved = self.normal, self.users, self._moved
+        last, self._last = self._last, next(reversed(normal), None)
+        for x in users if last is None else reversed(normal):
+            if x is last:
+                break
+            count = users.get(x)
+            if count is not None:
+                y = normal.get(x, x)
+                if y is not x:
+                    moved[y] = moved.get(y, 0) + count
+
+    def keep(self, outputs: Sequence[Variable], memo: dict[Variable, Variable]) -> None:
+        """Reduce the memo of a run to what holds whoever uses the nodes.
+
+        That is what was there before the run.  Of what came, a node that is normal is so in any
+        graph, unless a firing was refused in it.
+        """
+        if not self.depends:
+            return
+        free: set[Variable] = set()  # of the refused firings
+        if self.refused:
+            for x in toposort([*outputs, *[memo[x] for x in outputs if x in memo]]):
+                if x not in self.refused and all([y in free for y in x.inputs]):
+                    free.add(x)
+        for x in list(islice(memo, self._before, None)):
+            if memo[x] is not x or (self.refused and x not in free):
+                del memo[x]
+
+
+def _cost(nodes: Iterable[Variable]) -> tuple[int, int]:
+    """Return the operations of some nodes; of nodes alike in it, the elements that they read."""
+    operations = elements = 0
+    for x in nodes:
+        assert x.op is not None
+        types = tuple([y.type for y in x.inputs])
+        operations += x.op.flops(types, x.type)
+        elements += sum(map(size, types))
+    return operations, elements

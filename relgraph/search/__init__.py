@@ -1,0 +1,1 @@
+"""Search among equal graphs: the cheapest program, and proofs of equality."""

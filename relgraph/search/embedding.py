@@ -1,0 +1,547 @@
+"""From a graph to an e-graph: sums, products and their relatives as nodes, the rest as leaves.
+
+A vector becomes a column, a scalar a 1 x 1 matrix, and what stretches an operand becomes a product
+with ones.  An array of three or more dimensions is a batch of matrices; all batches of an e-graph
+have one shape, since each law holds for each matrix of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.fact_inference import facts_of
+from relgraph.ir.node import Constant, Variable, toposort
+from relgraph.ir.types import Dim, TensorType
+from relgraph.ops.concatenate import Concatenate
+from relgraph.ops.contraction import Matmul, Outer
+from relgraph.ops.elementwise import (
+    add,
+    multiply,
+    negative,
+    power,
+    reciprocal,
+    square,
+    subtract,
+    true_divide,
+)
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
+from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.reductions import Mean, Sum
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.search.egraph import EGraph, Shape
+from relgraph.search.labels import Reference, act, inverted, transposed
+
+LARGEST_POWER = 16
+
+SIGNS: dict[Any, tuple[int, ...]] = {add: (1, 1), subtract: (1, -1), negative: (-1,)}
+
+Rule = Callable[["Embedding", Any, Variable], Reference | None]
+
+
+class Embedding:
+    """An e-graph with the references of a graph's nodes.
+
+    Parameters
+    ----------
+    egraph : EGraph
+    outputs : iterable of Variable
+        The nodes to embed, with all below them.
+    boundary : collection of Variable
+        Nodes that become leaves.
+
+    Attributes
+    ----------
+    references : dict of Variable to Reference
+    leaves : list of Variable
+        The k-th is the value of the node ``("leaf", k)``.
+    applied : set of Variable
+        The nodes that are applications of an op without a rule.
+    batch : tuple
+        The leading dimensions of all batches of matrices.
+    """
+
+    def __init__(
+        self, egraph: EGraph, outputs: Iterable[Variable], boundary: Collection[Variable] = ()
+    ) -> None:
+        self.egraph = egraph
+        self.leaves: list[Variable] = []
+        self.references: dict[Variable, Reference] = {}
+        self.applied: set[Variable] = set()
+        self.batch: tuple[Dim, ...] = ()
+        self.dtype: np.dtype[Any] | None = None
+        self._parts: dict[Variable, list[Reference]] = {}  # of what is absorbed
+        self.add(outputs, boundary)
+
+    def add(self, outputs: Iterable[Variable], boundary: Collection[Variable] = ()) -> None:
+        """Embed more nodes; those that are embedded already keep their references."""
+        bounded, self.egraph.bounded = self.egraph.bounded, False  # it ends by itself
+        outputs = list(outputs)
+        order = nodes_of(outputs, boundary)
+        absorbed = self._absorbed(order, outputs, boundary)
+        for node in order:
+            if node in self.references or not is_matrix(node):
+                continue
+            if node in absorbed:
+                parts = self._terms_of if node.op in SIGNS else self._factors_of
+                self._parts[node] = parts(node)
+                continue
+            ref = None if node.op is None or node in boundary else self._embed(node)
+            self.references[node] = self._leaf(node) if ref is None else ref
+        self.egraph.bounded = bounded
+
+    def _absorbed(
+        self,
+        order: Sequence[Variable],
+        outputs: Sequence[Variable],
+        boundary: Collection[Variable],
+    ) -> set[Variable]:
+        """Return the sums that only a sum uses, and products that only a product uses.
+
+        They need no class of their own.
+        """
+        users: dict[Variable, list[Variable]] = {x: [x] for x in outputs}
+        for node in order:
+            if node not in boundary:
+                for x in node.inputs:
+                    users.setdefault(x, []).append(node)
+        absorbed = set()
+        for x in order:
+            if x.op is None or x in boundary or len(users[x]) > 1:
+                continue
+            (user,) = users[x]
+            if user is x or x in self.references:
+                continue
+            if (self._is_sum(x) and self._is_sum(user) and user.type == x.type) or (
+                self._is_product(x) and self._is_product(user) and _reads_along(x, user)
+            ):
+                absorbed.add(x)
+        return absorbed
+
+    def _is_product(self, node: Variable) -> bool:
+        return isinstance(node.op, Matmul) and all(
+            is_matrix(x) and self._fits(x) and x.ndim <= 2 for x in (node, *node.inputs)
+        )
+
+    def _factors_of(self, node: Variable) -> list[Reference]:
+        """Return the factors of a product; a vector on the left is a row."""
+        factors: list[Reference] = []
+        for place, x in enumerate(node.inputs):
+            inner = self._parts.get(x)
+            if inner is not None:
+                factors += inner
+            else:
+                ref = self.references[x]
+                factors.append(transposed(ref) if x.ndim == 1 and place == 0 else ref)
+        return factors
+
+    def _is_sum(self, node: Variable) -> bool:
+        return node.op in SIGNS and all(
+            is_matrix(x) and self._fits(x) for x in (node, *node.inputs)
+        )
+
+    def _terms_of(self, node: Variable) -> list[Reference]:
+        """Return the terms of a sum, those of the sums that it absorbs among them."""
+        terms: list[Reference] = []
+        for sign, x in zip(SIGNS[node.op], node.inputs, strict=True):
+            inner = self._parts.get(x)
+            if inner is None:
+                terms.append(act((sign, 0, 0), self.stretched(x, node)))
+            else:
+                terms += inner if sign == 1 else [act((sign, 0, 0), term) for term in inner]
+        return terms
+
+    def _embed(self, node: Variable) -> Reference | None:
+        """Return the reference of an application, or None if it stays a leaf."""
+        op: Any = node.op
+        rule = RULES.get(op) or RULES.get(type(op))
+        if not all(map(is_matrix, node.inputs)):
+            return None
+        if rule is not None and self._fits(node) and all(map(self._fits, node.inputs)):
+            ref = rule(self, op, node)
+            if ref is not None:
+                return ref
+        if max([node.ndim, *[x.ndim for x in node.inputs]]) > 2:
+            return None
+        self.applied.add(node)
+        details = (node.type, *[x.ndim for x in node.inputs])
+        refs = [self.references[x] for x in node.inputs]
+        return self.egraph.apply(op, refs, details, matrix_shape(node))
+
+    def _fits(self, node: Variable) -> bool:
+        """Return whether a node has the float dtype and the batch of all others."""
+        if node.dtype.kind != "f":
+            return False
+        if self.dtype is None:
+            self.dtype = node.dtype
+        if node.ndim > 2 and not self.batch:
+            self.batch = node.type.shape[:-2]
+        return node.dtype == self.dtype and (node.ndim <= 2 or node.type.shape[:-2] == self.batch)
+
+    def _leaf(self, node: Variable) -> Reference:
+        """Return the reference of a node that is not taken apart: a constant or a leaf."""
+        if isinstance(node, Constant) and node.ndim <= 2 and is_matrix(node):
+            ref = self._constant(node)
+            if ref is not None:
+                return ref
+        k = len(self.leaves)
+        self.leaves.append(node)
+        egraph = self.egraph
+        ref = egraph.leaf(k, matrix_shape(node))
+        facts = facts_of(node)
+        if node.dtype.kind == "f" and node.ndim >= 2:
+            if facts.holds("symmetric"):
+                egraph.of(ref).symmetry = 1
+            if facts.holds("orthogonal"):
+                egraph.of(ref).inverse_is = 1
+        return ref
+
+    def _constant(self, node: Constant) -> Reference | None:
+        if node.dtype.kind != "f":
+            return None
+        shape = matrix_shape(node)
+        if node.uniform is not None:
+            value = float(node.uniform)
+            return self.egraph.number(Fraction(value), *shape) if np.isfinite(value) else None
+        if facts_of(node).holds("diagonal") and node.value.size:
+            diagonal = np.diagonal(node.value)
+            if (diagonal == diagonal[0]).all() and np.isfinite(diagonal[0]):
+                return self.egraph.scaled(Fraction(float(diagonal[0])), self.egraph.eye(shape[0]))
+        return None
+
+    # -- stretching --------------------------------------------------------------------------------
+
+    def stretched(self, node: Variable, like: Variable) -> Reference:
+        """Return an operand broadcast to the shape of the result, as a product with ones."""
+        left, ref, right = self.spread(node, like)
+        factors = [r for r in (left, ref, right) if r is not None]
+        return self.egraph.product(1, (), factors)
+
+    def spread(
+        self, node: Variable, like: Variable
+    ) -> tuple[Reference | None, Reference, Reference | None]:
+        """Return the ones on the left and on the right by which an operand is stretched."""
+        ref, egraph = self.references[node], self.egraph
+        m, n = matrix_shape(like)
+        rows, columns = matrix_shape(node)
+        if node.ndim == 1 and like.ndim >= 2:  # a vector stands for a row
+            ref, rows, columns = transposed(ref), 1, rows
+        left = egraph.ones(m) if rows != m else None
+        right = transposed(egraph.ones(n)) if columns != n else None
+        return left, ref, right
+
+
+def _reads_along(product: Variable, user: Variable) -> bool:
+    """Return whether a product of matrices, or of a row or column, stays one in its user."""
+    a, b = product.inputs
+    on_left, on_right = (x is product for x in user.inputs)
+    if on_left and on_right:
+        return False
+    return a.ndim == b.ndim == 2 or (
+        (b.ndim == 2 if on_left else a.ndim == 2) and product.ndim == 1
+    )
+
+
+def is_matrix(node: Variable) -> bool:
+    """Return whether a node is a tensor all of whose sizes are static or named."""
+    return isinstance(node.type, TensorType) and None not in node.type.shape
+
+
+def matrix_shape(node: Variable) -> Shape:
+    """Return the rows and columns of a node: a vector is a column."""
+    shape = node.type.shape
+    if len(shape) >= 2:
+        return shape[-2], shape[-1]
+    return (shape[0] if shape else 1), 1
+
+
+def nodes_of(outputs: Iterable[Variable], boundary: Collection[Variable]) -> list[Variable]:
+    """Return the nodes below outputs down to a boundary, operands first."""
+    if not boundary:
+        return list(toposort(outputs))
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack = [(x, False) for x in reversed(list(outputs))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if node not in boundary:
+                stack.extend([(x, False) for x in reversed(node.inputs) if x not in seen])
+    return order
+
+
+# -- one rule for each op: from the references of the operands to that of the result ---------------
+
+
+def _sum(self: Embedding, op: Any, node: Variable) -> Reference:
+    return self.egraph.sum(self._terms_of(node), matrix_shape(node))
+
+
+def _product(exponents: tuple[int, ...]) -> Rule:
+    """Multiply elementwise; rows, columns and scalars become diagonal matrices and scalars."""
+
+    def rule(self: Embedding, op: Any, node: Variable) -> Reference:
+        egraph = self.egraph
+        scalars, whole, left, right = [], [], [], []
+        for e, x in zip(exponents, node.inputs, strict=True):
+            before, ref, after = self.spread(x, node)
+            if egraph.shape(ref) == (1, 1):
+                scalars.append((ref, e))
+            elif before is None and after is None:
+                whole.append((ref, e))
+            elif after is not None:
+                left.append((ref, e))
+            else:
+                right.append((ref, e))
+        columns = egraph.hadamard(left) if left else None
+        rows = egraph.hadamard(right) if right else None
+        if not whole:
+            m, n = matrix_shape(node)
+            column = egraph.ones(m) if columns is None else columns
+            row = transposed(egraph.ones(n)) if rows is None else rows
+            return egraph.product(1, tuple(scalars), (column, row))
+        body = [egraph.hadamard(whole)]
+        if columns is not None:
+            body.insert(0, egraph.diag(columns))
+        if rows is not None:
+            body.append(egraph.diag(rows))
+        return egraph.product(1, tuple(scalars), body)
+
+    return rule
+
+
+def _power(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    x, exponent = node.inputs
+    if not isinstance(exponent, Constant) or exponent.uniform is None or x.type != node.type:
+        return None
+    e = float(exponent.uniform)
+    if e != int(e) or not 0 < abs(e) <= LARGEST_POWER:
+        return None
+    return self.egraph.hadamard([(self.references[x], int(e))])
+
+
+def _matmul(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    a, b = node.inputs
+    if max(a.ndim, b.ndim) > 2 and min(a.ndim, b.ndim) < 2:
+        return None
+    ref = self.egraph.product(1, (), self._factors_of(node))
+    return transposed(ref) if a.ndim == 1 and b.ndim == 2 else ref  # a vector is a column
+
+
+def _outer(self: Embedding, op: Any, node: Variable) -> Reference:
+    a, b = [self.references[x] for x in node.inputs]
+    return self.egraph.product(1, (), (a, transposed(b)))
+
+
+def _transpose(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    (x,) = node.inputs
+    if isinstance(op, Transpose):
+        axes = op.params[0]
+        if axes == tuple(range(-len(axes), 0)):
+            return self.references[x]
+        if axes[-2:] != (-1, -2) or axes[:-2] != tuple(range(-len(axes), -2)):
+            return None
+    return transposed(self.references[x])
+
+
+def _reduction(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    (x,) = node.inputs
+    axes = op.params[0]
+    if axes is None:
+        axes = tuple(range(-x.ndim, 0))
+    if not axes or min(axes) < -2 or (node.ndim <= 2 < x.ndim):
+        return None
+    egraph, ref = self.egraph, self.references[x]
+    m, n = matrix_shape(x)
+    factors = [ref]
+    count: list[Dim] = []
+    if x.ndim == 1:
+        axes = (-2,)
+    if -2 in axes:
+        factors.insert(0, transposed(egraph.ones(m)))
+        count.append(m)
+    if -1 in axes:
+        factors.append(egraph.ones(n))
+        count.append(n)
+    ref = egraph.product(1, (), factors)
+    if isinstance(op, Mean):
+        total = 1
+        for dim in count:
+            if not isinstance(dim, int) or dim == 0:
+                return None
+            total *= dim
+        ref = egraph.scaled(Fraction(1, total), ref)
+    return transposed(ref) if node.ndim == 1 and axes == (-2,) and x.ndim > 1 else ref
+
+
+def _diag(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    (x,) = node.inputs
+    return None if op.params[0] or x.ndim > 1 else self.egraph.diag(self.references[x])
+
+
+def _diagonal(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    m, n = matrix_shape(node.inputs[0])
+    if node.ndim > 1 or m != n or (isinstance(op, Diagonal) and op.params[0]):
+        return None
+    column = self.egraph.diagonal(self.references[node.inputs[0]])
+    if isinstance(op, Diagonal):
+        return column
+    return self.egraph.product(1, (), (transposed(self.egraph.ones(m)), column))
+
+
+def _det(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    (x,) = node.inputs
+    if x.ndim > 2:
+        return None
+    c, _, _, _ = ref = self.egraph.canonical(self.references[x])
+    if c != 1 and not isinstance(x.type.shape[-1], int):
+        return None
+    return self.egraph.det(ref)
+
+
+def _inverse(self: Embedding, op: Any, node: Variable) -> Reference:
+    return inverted(self.references[node.inputs[0]])
+
+
+def _solution(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    a, b = node.inputs
+    if b.ndim == 1 and a.ndim > 2:
+        return None
+    return self.egraph.product(1, (), (inverted(self.references[a]), self.references[b]))
+
+
+def _triangular(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    a, b = node.inputs
+    lower, turned, unit = op.params
+    triangle = "lower_triangular" if lower else "upper_triangular"
+    if unit or not facts_of(a).holds(triangle) or (b.ndim == 1 and a.ndim > 2):
+        return None
+    matrix = self.references[a]
+    if turned:
+        matrix = transposed(matrix)
+    return self.egraph.product(1, (), (inverted(matrix), self.references[b]))
+
+
+def _reshaped(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    """Embed what only inserts or removes axes of size 1 in a vector or a matrix."""
+    x = node.inputs[0]
+    if x.ndim > 2 or node.ndim > 2:
+        return None
+    ref, shape, old = self.references[x], matrix_shape(node), matrix_shape(x)
+    if shape == old:
+        return ref
+    return transposed(ref) if shape == old[::-1] and 1 in shape else None
+
+
+def _broadcast(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    x = node.inputs[0]
+    if node.ndim > 2 and (x.ndim < 2 or x.type.shape[:-2] != node.type.shape[:-2]):
+        return None
+    return self.stretched(x, node)
+
+
+def _eye(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    n, m, k, _ = op.params
+    return self.egraph.eye(n) if n == m and k == 0 else None
+
+
+def _index(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    x = node.inputs[0]
+    if len(node.inputs) > 1 or x.ndim > 2:
+        return None
+    egraph, ref = self.egraph, self.references[x]
+    spec = list(op.params[0])
+    selections = []
+    for axis, size in enumerate(x.type.shape):
+        entry = spec[axis] if axis < len(spec) else ("slice", None, None, None)
+        bounds = _bounds(entry, size)
+        if bounds is None:
+            return None
+        selections.append(bounds if bounds != (0, size) else None)
+    factors = [ref]
+    if selections[0] is not None:
+        factors.insert(0, egraph.rows(*selections[0], x.type.shape[0]))
+    if x.ndim == 2 and selections[1] is not None:
+        factors.append(transposed(egraph.rows(*selections[1], x.type.shape[1])))
+    ref = egraph.product(1, (), factors)
+    is_row = x.ndim == 2 and node.ndim == 1 and spec[0][0] == "int"
+    return transposed(ref) if is_row else ref
+
+
+def _bounds(entry: tuple[Any, ...], size: Dim) -> tuple[int, Any] | None:
+    """Return the first and the last row (exclusive) that an entry of a key selects."""
+    if entry[0] == "int":
+        k = entry[1]
+        if k >= 0:
+            return k, k + 1
+        return (size + k, size + k + 1) if isinstance(size, int) else None
+    if entry[0] != "slice" or entry[3] not in (None, 1) or "dynamic" in entry:
+        return None
+    if entry[1] is None and entry[2] is None:
+        return 0, size
+    if not isinstance(size, int):
+        return None
+    start, stop, _ = slice(entry[1], entry[2]).indices(size)
+    return (start, stop) if start < stop else None
+
+
+def _join(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    axis = op.params[0]
+    if node.ndim > 2 or (axis + node.ndim) not in (0, 1):
+        return None
+    egraph = self.egraph
+    along_rows = axis + node.ndim == 0
+    total = node.type.shape[axis]
+    if not isinstance(total, int):
+        return None
+    start, terms = 0, []
+    for x in node.inputs:
+        size = x.type.shape[axis]
+        if not isinstance(size, int):
+            return None
+        ref = self.references[x]
+        if size:
+            place = egraph.rows(start, start + size, total)
+            factors = (transposed(place), ref) if along_rows else (ref, place)
+            terms.append(egraph.product(1, (), factors))
+        start += size
+    return egraph.sum(terms, matrix_shape(node)) if terms else None
+
+
+RULES: dict[Any, Rule] = {
+    **dict.fromkeys(SIGNS, _sum),
+    multiply: _product((1, 1)),
+    true_divide: _product((1, -1)),
+    reciprocal: _product((-1,)),
+    square: _product((2,)),
+    power: _power,
+    Matmul: _matmul,
+    Outer: _outer,
+    Transpose: _transpose,
+    MatrixTranspose: _transpose,
+    Sum: _reduction,
+    Mean: _reduction,
+    Diag: _diag,
+    Diagonal: _diagonal,
+    Trace: _diagonal,
+    Det: _det,
+    Inv: _inverse,
+    Solve: _solution,
+    SolveTriangular: _triangular,
+    Reshape: _reshaped,
+    ExpandDims: _reshaped,
+    Squeeze: _reshaped,
+    BroadcastTo: _broadcast,
+    Eye: _eye,
+    Index: _index,
+    Concatenate: _join,
+}

@@ -1,0 +1,147 @@
+"""Relations of users in a search: each is tried, in both directions, on what an e-graph holds.
+
+For each node of the e-graph there are small graphs that show it to a relation: its op, applied to
+operands that are spelt out as far as the relation looks, and placeholders below.  The compiled
+matcher of the relation rewrites them, so that commuted operands, coefficients, conditions and facts
+count as in any rewriting; what comes out is embedded, and is equal to the node's class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, product
+from typing import Any
+
+from relgraph.errors import RelgraphError
+from relgraph.ir.node import Variable
+from relgraph.relations.pattern import PatternNode
+from relgraph.relations.relation import Relation, as_relation
+from relgraph.rewriting.rewriters import GraphRewriter
+from relgraph.search.candidates import Candidate, Candidates, State
+from relgraph.search.egraph import Node
+from relgraph.search.labels import Reference, transposed
+
+SPELLINGS = 12  # how many graphs show one node
+FORMS = 4  # how many nodes of an operand's class are spelt out
+DEEPEST = 4
+
+
+class Joins:
+    """Relations that take part in a search.
+
+    Parameters
+    ----------
+    relations : iterable of relation
+        Each is used in both directions, where it has both.
+    """
+
+    def __init__(self, relations: Iterable[Any]) -> None:
+        self.rewriters: list[tuple[Relation, GraphRewriter]] = []
+        self.depth = 0
+        self.ops: frozenset[Any] = frozenset()  # those that the relations speak of
+        for relation in map(as_relation, relations):
+            for directed in _directions(relation):
+                self.rewriters.append((directed, GraphRewriter([directed], "once")))
+                for clause in directed.clauses or ():
+                    self.depth = max(self.depth, _depth(clause.left), _depth(clause.right))
+                    self.ops |= _ops(clause.left) | _ops(clause.right)
+        self.depth = min(self.depth, DEEPEST)
+        self.shown: set[Variable] = set()
+
+    def round(self, candidates: Candidates) -> dict[str, int]:
+        """Try each relation on each node; return how often each said something new."""
+        egraph, embedding = candidates.egraph, candidates.embedding
+        news: list[tuple[Reference, Variable, str]] = []
+        for x in sorted(egraph.classes):
+            if x not in candidates.facts:
+                continue
+            for graph in islice(
+                self._spellings(candidates, ("value", x, 0), self.depth), SPELLINGS
+            ):
+                if graph.op is None or graph in self.shown:
+                    continue
+                self.shown.add(graph)
+                for relation, rewriter in self.rewriters:
+                    (new,) = rewriter.outputs_of((graph,))
+                    if new is not graph and new.type == graph.type:
+                        news.append(((1, x, 0, 0), new, relation.label))
+        self._introduce(candidates)
+        fired: dict[str, int] = {}
+        for ref, new, name in news:
+            embedding.add([new])
+            equal = embedding.references.get(new)
+            if equal is None:
+                continue
+            if egraph.shape(equal) != egraph.shape(ref):
+                equal = transposed(equal)
+            if egraph.shape(equal) == egraph.shape(ref) and egraph.union(ref, equal, name):
+                fired[name] = fired.get(name, 0) + 1
+        egraph.rebuild()
+        return fired
+
+    def _introduce(self, candidates: Candidates) -> None:
+        """Tell the embedding what the placeholders in the graphs stand for."""
+        for (kind, x, i), value in candidates.placeholders.items():
+            if kind == "value":
+                ref: Reference = (1, x, 0, i)
+                m, n = candidates.egraph.shape(ref)
+                if value.ndim < 2 and m == 1 != n:
+                    ref = transposed(ref)  # a vector is a column
+                candidates.embedding.references[value] = ref
+
+    def _spellings(self, candidates: Candidates, state: State, depth: int) -> Iterator[Variable]:
+        """Yield graphs of a state: its nodes with operands spelt out, down to placeholders."""
+        _, x, i = state
+        if not depth or i:
+            yield candidates.placeholder(state)
+            return
+        for node, label, _ in candidates.egraph.view(x)[:FORMS]:
+            if label[2] or node[0] in ("leaf", "rows"):
+                continue
+            for candidate in candidates.spelt(node, label):
+                yield from self._applied(candidates, candidate, node, depth)
+        yield candidates.placeholder(state)
+
+    def _applied(
+        self, candidates: Candidates, candidate: Candidate, node: Node, depth: int
+    ) -> Iterator[Variable]:
+        if any(need[0] != "value" for need in candidate.needs):
+            return
+        operands: list[Sequence[Variable]] = [
+            list(islice(self._spellings(candidates, need, depth - 1), FORMS))
+            for need in candidate.needs
+        ]
+        for values in islice(product(*operands), SPELLINGS):
+            yield candidate.build(*values)
+
+
+def _directions(relation: Relation) -> Iterator[Relation]:
+    yield relation
+    try:
+        yield relation.reversed
+    except RelgraphError:  # it runs in one direction only
+        return
+
+
+def _ops(term: Any) -> frozenset[Any]:
+    """Return the ops of a side of a relation."""
+    ops = set()
+    stack = [term]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, PatternNode):
+            ops.add(part.op)
+            stack += part.args
+    return frozenset(ops)
+
+
+def _depth(term: Any) -> int:
+    """Return how many ops deep a side of a relation is."""
+    deepest = 0
+    stack = [(term, 1)]
+    while stack:
+        part, depth = stack.pop()
+        if isinstance(part, PatternNode):
+            deepest = max(deepest, depth)
+            stack += [(x, depth + 1) for x in part.args]
+    return deepest

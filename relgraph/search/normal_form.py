@@ -1,0 +1,589 @@
+"""The normal forms of graphs, polynomials of words: the rule of each op.
+
+Proofs are about real numbers.  A float constant is the dyadic number that it holds; a conversion
+between floats changes nothing; integers wrap around, so an integer result is an atom where floats
+read it.  Inverses, quotients, roots and logarithms that a graph contains are assumed to exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import GetItem, Op
+from relgraph.ir.types import Dim, TensorType
+from relgraph.ops import elementwise
+from relgraph.ops.contraction import Matmul, Outer
+from relgraph.ops.elementwise import Cast
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.factored_solve import ChoSolve
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
+from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
+from relgraph.ops.permutation import MatrixTranspose, Rearrangement, Transpose
+from relgraph.ops.reductions import Mean, Sum
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
+from relgraph.ops.shape import Dim as SizeOf
+from relgraph.search.determinants import determinant
+from relgraph.search.polynomials import (
+    ONE,
+    Atom,
+    Polynomial,
+    Unsupported,
+    add_to,
+    key_of,
+    scaled,
+    single,
+)
+from relgraph.search.words import Words
+
+Value = tuple[bool, Polynomial]  # whether it is elementwise, rather than a matrix
+Rule = Callable[["NormalForms", Variable], Value]
+
+HALF = Fraction(1, 2)
+
+
+def shape_of(x: Variable) -> tuple[Dim, Dim, bool]:
+    """Return rows and columns of a graph, and whether it is several matrices; a vector is a row."""
+    shape = x.type.shape
+    rows = shape[-2] if len(shape) > 1 else 1
+    return rows, shape[-1] if shape else 1, len(shape) > 2
+
+
+class NormalForms:
+    """The polynomials of graphs, in one table of words."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        self.values: dict[Variable, Value] = {}
+        self.sizes: dict[str, Variable] = {}
+
+    def read(self, x: Variable) -> Value:
+        """Return the value of a node; its operands are read already."""
+        self.words.budget.spend()
+        if isinstance(x.type, TensorType):
+            for axis, size in enumerate(x.type.shape):
+                if isinstance(size, str) and size not in self.sizes:
+                    self.sizes[size] = SizeOf(axis - x.ndim)(x)
+        value = self._value(x)
+        self.values[x] = value
+        return value
+
+    def _value(self, x: Variable) -> Value:
+        if not isinstance(x.type, TensorType) or x.type.layout != "dense":
+            return False, {}
+        if isinstance(x, Constant):
+            return self._constant(x)
+        rule = None if x.op is None or x.dtype.kind == "b" else _rule(x.op)
+        if rule is not None and (x.dtype.kind == "f" or x.op in RING or type(x.op) in RING):
+            try:
+                self.words.laws[rule[1]] = None
+                return rule[0](self, x)
+            except Unsupported:
+                pass
+        return self._atom(x)
+
+    # Operands.
+
+    def field(self, x: Variable) -> Polynomial:
+        """Return a graph as an elementwise expression."""
+        elementwise_, p = self.values[x]
+        rows, _, batch = shape_of(x)
+        return p if elementwise_ else self.words.entries(p, rows, batch)
+
+    def matrix(self, x: Variable) -> Polynomial:
+        """Return a graph as a matrix, or a row."""
+        elementwise_, p = self.values[x]
+        return self.words.matrices(p, *shape_of(x)) if elementwise_ else p
+
+    def operand(self, x: Variable, k: int, read: Callable[[Variable], Polynomial]) -> Polynomial:
+        """Return operand ``k`` of a node; one that is converted to another dtype is an atom."""
+        y = x.inputs[k]
+        floats = x.dtype.kind == y.dtype.kind == "f"
+        if floats or y.op is None or y.op.reads_shape or x.dtype == y.dtype:
+            return read(y)
+        key = "converted", y.dtype.name, key_of(self.field(y)), y.type.shape
+        atom = self._new(y, key)
+        if read == self.matrix and not atom.is_scalar:
+            return single((), ((atom.number, False),))
+        return self.words.factor(atom)
+
+    def fields(self, x: Variable) -> list[Polynomial]:
+        """Return all operands of a node as elementwise expressions."""
+        return [self.operand(x, k, self.field) for k in range(len(x.inputs))]
+
+    def matrices(self, x: Variable) -> list[Polynomial]:
+        """Return all operands of a node as matrices."""
+        return [self.operand(x, k, self.matrix) for k in range(len(x.inputs))]
+
+    # Leaves and functions.
+
+    def _new(self, x: Variable, key: Any) -> Atom:
+        rows, columns, batch = shape_of(x)
+        known = {
+            name: fact(x, name) is True
+            for name in ("symmetric", "orthogonal", "invertible", "positive", "nonnegative")
+        }
+        if batch or x.ndim < 2:
+            known["symmetric"] = known["orthogonal"] = False
+        before = len(self.words.atoms)
+        atom = self.words.atom(
+            "graph", key, rows=rows, columns=columns, batch=batch, graph=x, **known
+        )
+        if atom.number == before and atom.orthogonal:
+            self.words.orthogonal(atom.number)
+        return atom
+
+    def _atom(self, x: Variable) -> Value:
+        """Return a graph that is no sum or product: an op on the normal forms of its operands."""
+        key: Any = x
+        if x.op is not None and all([isinstance(y.type, TensorType) for y in x.inputs]):
+            parts = [(key_of(self.field(y)), y.type.shape, y.dtype.name) for y in x.inputs]
+            if x.op.commutative:
+                parts.sort(key=repr)
+            key = x.op, tuple(parts), x.type.shape
+        atom = self._new(x, key)
+        if atom.is_scalar or (x.op is not None and x.op.pointwise):
+            return True, self.words.factor(atom)
+        return False, single((), ((atom.number, False),))
+
+    def _constant(self, x: Constant) -> Value:
+        value = x.value
+        if x.dtype.kind in "fiu" and np.isfinite(value).all():
+            if x.uniform is not None:
+                number = Fraction(x.uniform.item())
+                return True, single(c=number) if number else {}
+            side = len(value) if value.ndim == 2 else 0
+            if side > 1 and value.shape == (side, side) and (value == np.eye(side)).all():
+                return False, ONE
+        return self._atom(x)
+
+
+# The rules, by op or by class of op.
+
+
+def _sum(sign: int) -> Rule:
+    def rule(self: NormalForms, x: Variable) -> Value:
+        a, b = x.inputs
+        alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in (a, b)]
+        read = self.matrix if all(alike) else self.field
+        out = dict(self.operand(x, 0, read))
+        add_to(out, self.operand(x, 1, read), Fraction(sign))
+        return not all(alike), out
+
+    return rule
+
+
+def _negative(self: NormalForms, x: Variable) -> Value:
+    elementwise_ = self.values[x.inputs[0]][0]
+    read = self.field if elementwise_ else self.matrix
+    return elementwise_, scaled(self.operand(x, 0, read), Fraction(-1))
+
+
+def _scaled_by(power: int) -> Rule:
+    def rule(self: NormalForms, x: Variable) -> Value:
+        for k in (1, 0) if power == 1 else (1,):
+            rows, columns, batch = shape_of(x.inputs[k])
+            other = x.inputs[1 - k]
+            if rows == columns == 1 and not batch and shape_of(other) == shape_of(x):
+                if self.values[other][0]:
+                    break
+                scalar = self.words.power(self.operand(x, k, self.field), Fraction(power))
+                return False, self.words.times(scalar, self.operand(x, 1 - k, self.matrix))
+        a, b = self.fields(x)
+        return True, self.words.times(a, self.words.power(b, Fraction(power)))
+
+    return rule
+
+
+def _power(self: NormalForms, x: Variable) -> Value:
+    base, exponent = x.inputs
+    if isinstance(exponent, Constant) and exponent.uniform is not None:
+        e = exponent.uniform.item()
+        if np.isfinite(e) and (x.dtype.kind == "f" or e >= 0):
+            return True, self.words.power(self.operand(x, 0, self.field), Fraction(e))
+    elif x.dtype.kind == "f" and fact(base, "positive"):
+        p, e = self.fields(x)
+        return True, self.words.exponential(self.words.times(e, self.words.logarithm(p)))
+    raise Unsupported("a power")
+
+
+def _to_power(e: Fraction) -> Rule:
+    def rule(self: NormalForms, x: Variable) -> Value:
+        return True, self.words.power(self.operand(x, 0, self.field), e)
+
+    return rule
+
+
+def _exp(self: NormalForms, x: Variable) -> Value:
+    return True, self.words.exponential(self.operand(x, 0, self.field))
+
+
+def _expm1(self: NormalForms, x: Variable) -> Value:
+    out = dict(self.words.exponential(self.operand(x, 0, self.field)))
+    add_to(out, ONE, Fraction(-1))
+    return True, out
+
+
+def _log(self: NormalForms, x: Variable) -> Value:
+    p = self.operand(x, 0, self.field)
+    (m, _), c = next(iter(p.items()), (((), ()), Fraction(0)))
+    if len(p) == len(m) == 1 and c > 0 and m[0][1] % 2 == 1:
+        self.words.atoms[m[0][0]].positive = True  # or there is no logarithm
+    return True, self.words.logarithm(p)
+
+
+def _log1p(self: NormalForms, x: Variable) -> Value:
+    out = dict(self.operand(x, 0, self.field))
+    add_to(out, ONE)
+    return True, self.words.logarithm(out)
+
+
+def _hyperbolic(above: int | None, below: int | None, c: Fraction = Fraction(1)) -> Rule:
+    """Return the rule of c (e^x + above e^-x) / (e^x + below e^-x); None leaves a part out."""
+
+    def rule(self: NormalForms, x: Variable) -> Value:
+        p = self.operand(x, 0, self.field)
+        grows, falls = (self.words.exponential(scaled(p, Fraction(s))) for s in (1, -1))
+
+        def part(sign: int | None) -> Polynomial:
+            if sign is None:
+                return ONE
+            out = dict(grows)
+            add_to(out, falls, Fraction(sign))
+            return out
+
+        quotient = self.words.power(part(below), Fraction(-1))
+        return True, scaled(self.words.times(part(above), quotient), c)
+
+    return rule
+
+
+def _sigmoid(self: NormalForms, x: Variable) -> Value:
+    p = dict(self.words.exponential(scaled(self.operand(x, 0, self.field), Fraction(-1))))
+    add_to(p, ONE)
+    return True, self.words.power(p, Fraction(-1))
+
+
+def _softplus(self: NormalForms, x: Variable) -> Value:
+    p = dict(self.words.exponential(self.operand(x, 0, self.field)))
+    add_to(p, ONE)
+    return True, self.words.logarithm(p)
+
+
+def _absolute(self: NormalForms, x: Variable) -> Value:
+    p = self.operand(x, 0, self.field)
+    if x.dtype.kind != "f" or len(p) != 1:
+        raise Unsupported("the absolute value of a sum")
+    ((m, _), c) = next(iter(p.items()))
+    out: Polynomial = single(c=abs(c))
+    for i, e in m:
+        atom = self.words.atoms[i]
+        if e % 2:
+            atom = self.words.absolute(i)
+        out = self.words.times(out, self.words.factor(atom, e))
+    return True, out
+
+
+def _same(self: NormalForms, x: Variable) -> Value:
+    (y,) = x.inputs
+    if x.dtype.kind != "f" or (y.dtype.kind != "f" and y.op is not None):
+        raise Unsupported("a conversion")
+    return self.values[y]
+
+
+def _matmul(self: NormalForms, x: Variable) -> Value:
+    a, b = x.inputs
+    if (a.ndim < 2 or b.ndim < 2) and max(a.ndim, b.ndim) > 2:
+        raise Unsupported("several matrices and a vector")
+    inner = a.type.shape[-1], b.type.shape[-2 if b.ndim > 1 else -1]
+    if (inner[0] == 1) != (inner[1] == 1):
+        raise Unsupported("a size that may be another one")
+    p, q = self.matrices(x)
+    words = self.words
+    if len(p) > 1:
+        words.laws["distribute_add_matmulo"] = None
+    if len(q) > 1:
+        words.laws["distribute_matmul_addo"] = None
+    if b.ndim == 1:
+        q = words.transpose(q)
+        if a.ndim == 2:  # a vector is a row
+            return False, words.transpose(words.times(p, q))
+    return False, words.times(p, q)
+
+
+def _outer(self: NormalForms, x: Variable) -> Value:
+    p, q = self.matrices(x)
+    return False, self.words.times(self.words.transpose(p), q)
+
+
+def _transpose(self: NormalForms, x: Variable) -> Value:
+    return False, self.words.transpose(self.operand(x, 0, self.matrix))
+
+
+def _permuted(self: NormalForms, x: Variable) -> Value:
+    axes: Sequence[int] = x.op.axes  # type: ignore[union-attr]
+    if len(axes) < 2 or tuple(axes) != (*range(-len(axes), -2), -1, -2):
+        return _linear(self, x)
+    return _transpose(self, x)
+
+
+def _side(x: Variable) -> Dim:
+    """Return the size of a square matrix."""
+    rows, columns, _ = shape_of(x)
+    if (rows == 1) != (columns == 1):
+        raise Unsupported("a size that may be another one")
+    return columns if rows is None else rows
+
+
+def _inv(self: NormalForms, x: Variable) -> Value:
+    return False, self.words.inverse(self.operand(x, 0, self.matrix), _side(x.inputs[0]))
+
+
+def _solve(self: NormalForms, x: Variable) -> Value:
+    p, q = self.matrices(x)
+    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
+
+
+def _solved(self: NormalForms, x: Variable, inverse: Polynomial, q: Polynomial) -> Value:
+    if x.inputs[0].ndim > 2 or x.inputs[1].ndim > 2:
+        raise Unsupported("several systems")
+    if x.inputs[1].ndim == 1:
+        return False, self.words.times(q, self.words.transpose(inverse))
+    return False, self.words.times(inverse, q)
+
+
+def _triangle(lower: bool) -> str:
+    return "lower_triangular" if lower else "upper_triangular"
+
+
+def _solve_triangular(self: NormalForms, x: Variable) -> Value:
+    lower, turned, unit = x.op.params  # type: ignore[union-attr]
+    if unit or not fact(x.inputs[0], _triangle(lower)):
+        raise Unsupported("a triangle of a matrix")
+    p, q = self.matrices(x)
+    p = self.words.transpose(p) if turned else p
+    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
+
+
+def _cho_solve(self: NormalForms, x: Variable) -> Value:
+    (lower,) = x.op.params  # type: ignore[union-attr]
+    if not fact(x.inputs[0], _triangle(lower)):
+        raise Unsupported("a triangle of a matrix")
+    p, q = self.matrices(x)
+    pair = p, self.words.transpose(p)
+    whole = self.words.times(*(pair if lower else pair[::-1]))
+    return _solved(self, x, self.words.inverse(whole, _side(x.inputs[0])), q)
+
+
+def _cholesky(self: NormalForms, x: Variable) -> Value:
+    p = self.operand(x, 0, self.matrix)
+    elementwise_, factor = self._atom(x)
+    if not elementwise_ and self.words.transpose(p) == p:  # it reads one triangle
+        ((_, (letter,)),) = factor
+        turned = letter[0], True
+        (lower,) = x.op.params  # type: ignore[union-attr]
+        first, second = (letter, turned) if lower else (turned, letter)
+        self.words.rules.setdefault(second, [(True, (first,), p)])
+    return elementwise_, factor
+
+
+def _eye(self: NormalForms, x: Variable) -> Value:
+    n, m, k, _ = x.op.params  # type: ignore[union-attr]
+    if x.inputs or n != m or k != 0 or n == 1:
+        raise Unsupported("another diagonal")
+    return False, ONE
+
+
+def _diag(self: NormalForms, x: Variable) -> Value:
+    if x.op.params != (0,) or x.ndim != 2:  # type: ignore[union-attr]
+        raise Unsupported("another diagonal")
+    return False, self.words.diagonal(self.operand(x, 0, self.field))
+
+
+def _diagonal(self: NormalForms, x: Variable) -> Value:
+    if x.op.params != (0,) or x.ndim != 1 or None in x.inputs[0].type.shape:  # type: ignore[union-attr]
+        raise Unsupported("another diagonal")
+    rows, columns, _ = shape_of(x.inputs[0])
+    if rows != columns or rows == 1:
+        raise Unsupported("a diagonal of a rectangle")
+    out: Polynomial = {}
+    for (m, w), c in self.operand(x, 0, self.matrix).items():
+        add_to(out, self.words.times(single(m, (), c), self.words.main_diagonal(w, rows)))
+    return True, out
+
+
+def _trace(self: NormalForms, x: Variable) -> Value:
+    (y,) = x.inputs
+    rows, columns, batch = shape_of(y)
+    if batch or rows is None or rows != columns:
+        raise Unsupported("traces of several matrices")
+    return True, self.words.trace_of(self.operand(x, 0, self.matrix), rows)
+
+
+def _sums(self: NormalForms, x: Variable) -> Value:
+    return False, _total(self, x)
+
+
+def _mean(self: NormalForms, x: Variable) -> Value:
+    shape = x.inputs[0].type.shape
+    axis = x.op.axis  # type: ignore[union-attr]
+    count: Polynomial = ONE
+    for k in range(-len(shape), 0) if axis is None else axis:
+        count = self.words.times(count, self.words.size(shape[k]))
+    share = self.words.power(count, Fraction(-1))
+    return False, self.words.times(share, _total(self, x))
+
+
+def _total(self: NormalForms, x: Variable) -> Polynomial:
+    """Return a sum over rows, columns or both, as products with rows of ones."""
+    (y,) = x.inputs
+    axis = x.op.axis  # type: ignore[union-attr]
+    rows, columns, _ = shape_of(y)
+    if y.ndim > 2:
+        raise Unsupported("sums of several matrices")
+    axes = range(-y.ndim, 0) if axis is None else axis
+    p = self.operand(x, 0, self.matrix)
+    words = self.words
+    if -2 in axes and rows != 1:
+        p = words.times(single((), (words.ones(rows),)), p)
+    if -1 in axes and columns != 1:
+        p = words.times(p, single((), ((words.ones(columns)[0], True),)))
+    if -1 in axes and -2 not in axes and not x.op.keepdims:  # type: ignore[union-attr]
+        p = words.transpose(p)
+    return p
+
+
+def _size(self: NormalForms, x: Variable) -> Value:
+    return True, self.words.size(x.inputs[0].type.shape[x.op.params[0]])  # type: ignore[union-attr]
+
+
+def _det(self: NormalForms, x: Variable) -> Value:
+    out = ONE
+    for p, e in _factors(self, x):
+        out = self.words.times(out, self.words.power(p, Fraction(e)))
+    return True, out
+
+
+def _factors(self: NormalForms, x: Variable) -> list[tuple[Polynomial, int]]:
+    (y,) = x.inputs
+    if y.ndim != 2:
+        raise Unsupported("determinants of several matrices")
+    if y.dtype.kind != "f" and y.op is not None:
+        raise Unsupported("a conversion")
+    return determinant(self.words, self.matrix(y), _side(y))
+
+
+def _item(self: NormalForms, x: Variable) -> Value:
+    (source,) = x.inputs
+    if not isinstance(source.op, Slogdet):
+        raise Unsupported("a result of several")
+    words = self.words
+    (index,) = x.op.params  # type: ignore[union-attr]
+    out: Polynomial = {} if index else ONE
+    for p, e in _factors(self, source):
+        if index:
+            add_to(out, words.logarithm(p), Fraction(e))
+        else:
+            words.laws["sign_matmulo"] = None
+            out = words.times(out, words.sign(p, e))
+    return True, out
+
+
+def _moved(self: NormalForms, x: Variable) -> Value:
+    """Return a value with axes of size 1 added or removed."""
+    y = x.inputs[0]
+    if max(x.ndim, y.ndim) > 2:
+        return _linear(self, x)
+    if y.ndim > x.ndim and any([y.type.shape[axis] != 1 for axis in x.op.params[0]]):  # type: ignore[union-attr]
+        raise Unsupported("a size that may be another one")
+    p = self.operand(x, 0, self.matrix)
+    return False, self.words.transpose(p) if shape_of(x)[:2] != shape_of(y)[:2] else p
+
+
+def _broadcast(self: NormalForms, x: Variable) -> Value:
+    y = x.inputs[0]
+    if any([a not in (b, 1) for a, b in zip(shape_of(y)[:2], shape_of(x)[:2], strict=True)]):
+        raise Unsupported("a size that is made exact")
+    return True, self.operand(x, 0, self.field)
+
+
+def _linear(self: NormalForms, x: Variable) -> Value:
+    """Return a function that moves elements of its first operand: one of each term."""
+    y, *others = x.inputs
+    rest = tuple([(key_of(self.field(z)), z.type.shape) for z in others])
+    rows, columns, batch = shape_of(x)
+    out: Polynomial = {}
+    for (m, _), c in self.operand(x, 0, self.field).items():
+        scalars, arrays = self.words.scalars_of(m)
+        if not arrays:
+            raise Unsupported("a number stretched to an array")
+        key = x.op, arrays, y.type.shape, x.type.shape, rest
+        about = {"rows": rows, "columns": columns, "batch": batch, "graph": x}
+        atom = self.words.atom("moved", key, **about)
+        add_to(out, self.words.times(single(scalars, (), c), self.words.factor(atom)))
+    return True, out
+
+
+# With the law of the catalogue that a step follows from, its main one if there are several.
+RING: dict[Op | type[Op], tuple[Rule, str]] = {
+    elementwise.add: (_sum(1), "collect_like_termso"),
+    elementwise.subtract: (_sum(-1), "gather_subtract_multiplyo"),
+    elementwise.multiply: (_scaled_by(1), "distribute_multiply_addo"),
+    elementwise.negative: (_negative, "negate_subtracto"),
+    elementwise.square: (_to_power(Fraction(2)), "square_multiplyo"),
+    elementwise.Elementwise("power"): (_power, "merge_whole_powero"),
+    Matmul: (_matmul, "associate_matmulo"),
+    Outer: (_outer, "associate_outer_matrixo"),
+    MatrixTranspose: (_transpose, "transpose_matmulo"),
+    Transpose: (_permuted, "transpose_matmulo"),
+    Eye: (_eye, "remove_matmul_eyeo"),
+    Diag: (_diag, "scale_rowso"),
+    Diagonal: (_diagonal, "diagonal_matmulo"),
+    ExpandDims: (_moved, "merge_expand_dimso"),
+    Squeeze: (_moved, "merge_squeezeo"),
+    SizeOf: (_size, "commutative ring"),
+    BroadcastTo: (_broadcast, "absorb_broadcast_too"),
+}
+RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
+    elementwise.true_divide: (_scaled_by(-1), "cancel_divide_multiplyo"),
+    elementwise.reciprocal: (_to_power(Fraction(-1)), "reciprocal_powero"),
+    elementwise.sqrt: (_to_power(HALF), "sqrt_powero"),
+    elementwise.exp: (_exp, "distribute_exp_addo"),
+    elementwise.expm1: (_expm1, "expm1_subtracto"),
+    elementwise.log: (_log, "distribute_log_multiplyo"),
+    elementwise.log1p: (_log1p, "log1p_addo"),
+    elementwise.sinh: (_hyperbolic(-1, None, HALF), "exponential_hyperbolico"),
+    elementwise.cosh: (_hyperbolic(1, None, HALF), "exponential_hyperbolico"),
+    elementwise.tanh: (_hyperbolic(-1, 1), "exponential_tanho"),
+    elementwise.sigmoid: (_sigmoid, "sigmoid_divideo"),
+    elementwise.softplus: (_softplus, "softplus_logo"),
+    elementwise.absolute: (_absolute, "distribute_absolute_multiplyo"),
+    Cast: (_same, "remove_casto"),
+    Inv: (_inv, "reverse_inv_matmulo"),
+    Solve: (_solve, "solve_invo"),
+    SolveTriangular: (_solve_triangular, "solve_lower_triangularo"),
+    ChoSolve: (_cho_solve, "pair_triangular_solveso"),
+    Cholesky: (_cholesky, "cancel_choleskyo"),
+    Trace: (_trace, "cycle_traceo"),
+    Sum: (_sums, "sum_matmulo"),
+    Mean: (_mean, "divide_sumo"),
+    Det: (_det, "det_matmulo"),
+    GetItem: (_item, "logdet_matmulo"),
+    Index: (_linear, "merge_indexo"),
+    Rearrangement: (_linear, "absorb_rearrangemento"),
+}
+
+
+def _rule(op: Op) -> tuple[Rule, str] | None:
+    rule = RULES.get(op)
+    for cls in () if rule else type(op).__mro__:
+        rule = rule or RULES.get(cls)
+    return rule
+
+
+__all__ = ["NormalForms", "shape_of"]

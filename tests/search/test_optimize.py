@@ -1,0 +1,188 @@
+"""The cheapest program: of the value that was written, never dearer, and as cheap as is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.search.optimize import cost_of_nodes
+from tests.search.expressions import Expressions
+
+SHAPES = [(), (3,), (8,), (5, 3), (8, 8), (2, 5)]
+FLOPS = cost_of_nodes("flops")
+
+
+def cost(graph):
+    from relgraph.ir.node import toposort
+
+    return sum(FLOPS(x) for x in toposort([graph]))
+
+
+@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("depth", [2, 3])
+def test_random_expressions_keep_their_value_and_never_cost_more(block, depth):
+    for seed in range(10 * block, 10 * (block + 1)):
+        expressions = Expressions(seed)
+        term = expressions.draw(expressions.random.choice(SHAPES), depth)
+        new = rg.optimize(term.graph, mode=None, cost="flops", budget=3_000)
+        assert cost(new) <= cost(term.graph)
+        assert new.type.narrows(term.graph.type)
+        value = rg.evaluate(new, {x: v for x, v in expressions.arrays.items()})
+        scale = max(1.0, np.abs(term.value).max(initial=0))
+        np.testing.assert_allclose(value, term.value, rtol=1e-6, atol=1e-7 * scale)
+
+
+A, B, C, H = rg.matrices("A B C H", shape=(60, 60))
+T, U = rg.matrices("T U", shape=(60, 4))
+S = rg.matrix("S", shape=(60, 60), facts=["spd"])
+x, y = rg.vectors("x y", shape=(60,))
+c = rg.scalar("c")
+
+
+@pytest.mark.parametrize(
+    ("written", "best"),
+    [
+        (A @ B + A @ C, A @ (B + C)),
+        ((A - H.T @ H) @ x, A @ x - H.T @ (H @ x)),
+        (A.T @ B @ A.T @ B @ y, A.T @ (B @ (A.T @ (B @ y)))),
+        (2.0 * (A @ x) + 3.0 * (A @ y), A @ (2.0 * x + 3.0 * y)),
+        (A @ x - A @ y, A @ (x - y)),
+        (T @ U.T @ A, T @ (U.T @ A)),
+        ((A @ B).T @ A @ B, (A @ B).T @ (A @ B)),
+        (rg.trace(T @ U.T), rg.sum(T * U)),
+        (rg.sum(A @ B), rg.sum(A, axis=0) @ rg.sum(B, axis=1)),
+        (rg.inv(S) @ x, rg.solve(S, x, assume="spd")),
+        (rg.inv(rg.inv(A) @ rg.inv(B)), B @ A),
+        (rg.diagonal(A @ B), rg.sum(A * B.T, axis=1)),
+        ((A @ B)[2, 3], A[2] @ B[:, 3]),
+        (rg.concatenate([A, B])[:60] @ x, A @ x),
+        (c * x @ A @ x, c * (x @ (A @ x))),
+        (A @ rg.inv(A) @ x, x),
+        (A @ rg.eye(60) @ x, A @ x),
+    ],
+    ids=str,
+)
+def test_it_is_as_cheap_as_by_hand(written, best):
+    new = rg.optimize(written, cost="flops")
+    assert cost(new) <= cost(best) * 1.001 + 2
+
+
+def test_a_gather_of_many_terms_ends():
+    matrices = [rg.matrix(f"M{k}", shape=(40, 40)) for k in range(200)]
+    graph = A[:40, :40] @ matrices[0]
+    for m in matrices[1:]:
+        graph = graph + A[:40, :40] @ m
+    new, report = rg.optimize(graph, mode=None, cost="flops", full_output=True)
+    assert cost(new) < 200 * 40 * 40 + 2 * 40**3 + 1000
+    assert report.regions
+
+
+def test_a_long_chain_ends_at_the_optimal_order():
+    sizes = np.random.default_rng(0).integers(2, 50, size=41)
+    matrices = [rg.matrix(f"M{k}", shape=tuple(map(int, sizes[k : k + 2]))) for k in range(40)]
+    graph = matrices[0]
+    for m in matrices[1:]:
+        graph = graph @ m
+    new = rg.optimize(graph, mode=None, cost="flops")
+    assert rg.flops([new]) <= 1.001 * 2 * _order(sizes)
+
+
+def _order(sizes):
+    """Return the fewest multiplications of a chain (Cormen et al., section 14.2)."""
+    n = len(sizes) - 1
+    best = np.zeros((n, n))
+    for width in range(1, n):
+        for i in range(n - width):
+            j = i + width
+            best[i, j] = min(
+                best[i, k] + best[k + 1, j] + float(sizes[i]) * sizes[k + 1] * sizes[j + 1]
+                for k in range(i, j)
+            )
+    return best[0, -1]
+
+
+def test_named_sizes_count_as_given():
+    m = rg.matrix("m", shape=("n", "k"))
+    w = rg.matrix("w", shape=("k", "n"))
+    z = rg.matrix("z", shape=("n", "k"))
+    graph = m @ w @ z
+    assert rg.optimize(graph, mode=None, sizes={"n": 1000, "k": 3}) == m @ (w @ z)
+    assert rg.optimize(graph, mode=None, sizes={"n": 3, "k": 1000}) == m @ w @ z
+
+
+def test_batches_are_searched_as_their_matrices():
+    stack = rg.tensor("stack", shape=(7, 30, 30), dtype="float64")
+    column = rg.tensor("column", shape=(7, 30, 1), dtype="float64")
+    flat = rg.matrix("flat", shape=(30, 30))
+    graph = (stack @ flat + stack @ stack) @ column
+    new = rg.optimize(graph, mode=None, cost="flops")
+    assert cost(new) < cost(graph) / 10
+    rng = np.random.default_rng(0)
+    arrays = {v: rng.normal(size=v.type.shape) for v in (stack, column, flat)}
+    expected = (arrays[stack] @ arrays[flat] + arrays[stack] @ arrays[stack]) @ arrays[column]
+    np.testing.assert_allclose(rg.evaluate(new, arrays), expected)
+
+
+def test_a_square_of_a_difference_is_not_expanded():
+    graph = rg.sum(rg.square(A - T @ U.T))
+    assert rg.optimize(graph, mode=None, cost="flops") is graph
+
+
+@rg.identity(specials="assumes_finite")
+def pythagoraso(v):
+    """sin(x)**2 + cos(x)**2 = 1."""
+    return rg.square(rg.sin(v)) + rg.square(rg.cos(v)), 1
+
+
+def test_relations_of_users_take_part():
+    graph = A @ (3.0 * rg.square(rg.sin(x)) + 3.0 * rg.square(rg.cos(x)) + y)
+    new = rg.optimize(graph, pythagoraso, mode=None, cost="flops")
+    assert cost(new) < cost(A @ y) + 200
+    v, w = np.random.default_rng(0).normal(size=(2, 60))
+    np.testing.assert_allclose(rg.evaluate(new, {A: np.eye(60), x: v, y: w}), w + 3)
+    graph = rg.sum(rg.sin(x) * rg.sin(x) + rg.cos(x) * rg.cos(x))
+    assert float(rg.evaluate(rg.optimize(graph, pythagoraso, mode=None), {})) == 60.0
+
+
+def test_a_function_of_nodes_is_a_cost():
+    def products(node):
+        return float(node.op is rg.matmul)
+
+    new = rg.optimize(A @ B + A @ C, mode=None, cost=products)
+    assert new == A @ (B + C)
+
+
+def test_a_report_says_what_stopped_each_region():
+    graph = rg.exp(A @ B + A @ C) @ y
+    _, report = rg.optimize(graph, mode=None, full_output=True)
+    assert [region.stopped for region in report.regions] == ["saturated", "saturated"]
+    assert report.regions[0].laws["distributivity"] > 0
+    assert "2 regions" in str(report)
+    _, report = rg.optimize(graph, mode=None, budget=5, full_output=True)
+    assert report.regions[0].stopped == "steps"
+
+
+def test_the_mode_o5_searches():
+    f = rg.function([A, H, x], (A - H.T @ H) @ x, mode="o5")
+    rng = np.random.default_rng(0)
+    a, h, v = rng.normal(size=(60, 60)), rng.normal(size=(60, 60)), rng.normal(size=60)
+    np.testing.assert_allclose(f(a, h, v), (a - h.T @ h) @ v)
+    new = rg.rewrite_graph((A - H.T @ H) @ x, mode="o5")
+    assert rg.flops([new]) == 3 * 2 * 60 * 60 + 60
+    assert rg.rewrite_graph(new, mode="o5") is new
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cost": "speed"}, "there is no cost 'speed'"),
+        ({"exclude": ("gravity",)}, "there is no law 'gravity'"),
+        ({"exclude": "Woodbury identity"}, "exclude is a collection"),
+        ({"budget": 0}, "budget must be a positive integer"),
+        ({"seconds": -1.0}, "seconds must be positive"),
+    ],
+)
+def test_bad_arguments_raise(arguments, message):
+    with pytest.raises(rg.errors.RelgraphError, match=message):
+        rg.optimize(A @ x, **arguments)
