@@ -82,10 +82,12 @@ from relgraph.ops.sparse import (
 from relgraph.porting import counterpart as _counterpart
 from relgraph.relations.kanren.goals import (
     assoc_flatten as assoc_flatten, calco as calco, checko as checko, conde as conde,
-    conso as conso, constanto as constanto, eq as eq, facto as facto, finiteo as finiteo,
-    floato as floato, heado as heado, integero as integero, invertibleo as invertibleo,
-    lall as lall, lany as lany, mapo as mapo, nonnegativeo as nonnegativeo, nonzeroo as nonzeroo,
-    positiveo as positiveo, symmetrico as symmetrico, tailo as tailo,
+    conso as conso, constanto as constanto, elementwiseo as elementwiseo, eq as eq, facto as facto,
+    finiteo as finiteo, floato as floato, heado as heado, integero as integero,
+    invertibleo as invertibleo, lall as lall, lany as lany, linearo as linearo, mapo as mapo,
+    nonnegativeo as nonnegativeo, nonzeroo as nonzeroo, op_kindo as op_kindo,
+    positiveo as positiveo, rearrangemento as rearrangemento, reductiono as reductiono,
+    symmetrico as symmetrico, tailo as tailo,
 )
 from relgraph.relations.pattern import lvars as lvars
 from relgraph.relations.relation import (

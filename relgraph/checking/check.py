@@ -10,6 +10,7 @@ from typing import Any
 from relgraph.checking import promises
 from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
 from relgraph.checking.branches.coverage import keeps_branches
+from relgraph.checking.generators.cases import clauses_of
 from relgraph.checking.generators.instances import input_names
 from relgraph.checking.outcome import Outcome
 from relgraph.checking.report import RelationReport
@@ -114,7 +115,7 @@ def check(
                 "Leave it out; rg.check([relation], ...) looks at a selection.",
             )
         relation = as_relation(subject)
-        operands = [name for c in relation.clauses or () for name in input_names(c)]
+        operands = [name for c in clauses_of(relation) for name in input_names(c)]
         unknown = [name for name in samples or () if name not in operands]
         if unknown:
             raise ArgumentError(

@@ -16,7 +16,14 @@ import numpy as np
 
 from relgraph.checking.evaluation import all_finite, close, evaluate, same
 from relgraph.checking.generators.arrays import draw, generator
-from relgraph.checking.generators.cases import cases, firings, needs_regular, sides_of
+from relgraph.checking.generators.cases import (
+    cases,
+    clauses_of,
+    firings,
+    needs_regular,
+    never_compared,
+    sides_of,
+)
 from relgraph.checking.generators.instances import Instance
 from relgraph.checking.generators.shapes import EVERY_DTYPE
 from relgraph.checking.matching import inputs_of, match
@@ -198,7 +205,7 @@ def keeps_values(
                     tried += verdict
         if tried == before:
             idle.append(clause)
-    return Outcome(tried, None, tuple(idle))
+    return Outcome(tried, None, never_compared(relation, idle))
 
 
 def _drawn(
@@ -220,7 +227,7 @@ def _drawn(
 def fires_on_arrays(relation: Relation) -> Outcome:
     """Look for clauses that fire on scalar graphs, but on no arrays of their sides."""
     clauses: list[Clause] = []
-    for clause in relation.clauses or ():
+    for clause in clauses_of(relation):
         fires = {False: 0, True: 0}
         arrays = 0
         for dtypes in (("float64",), EVERY_DTYPE):

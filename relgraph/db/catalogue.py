@@ -19,11 +19,13 @@ from relgraph.rewriting.passes.blas import (
     GerMotif,
     NarrowGemmMotif,
     OuterInLoop,
+    StructuredKernels,
     SyrkMotif,
 )
 from relgraph.rewriting.passes.concatenation import JoinMerging
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
-from relgraph.rewriting.passes.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.passes.distribution import Distribution
+from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.merge import Merge
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
@@ -36,7 +38,7 @@ THEMES = (
     "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
     "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
-    "cumulative", "shape", "axes", "checks", "indexing", "updates",
+    "cumulative", "shape", "axes", "views", "checks", "indexing", "updates",
 )  # fmt: skip
 
 PHASES = (
@@ -69,7 +71,8 @@ CHOICES = (
 )
 
 # Rewriters of whole graphs, which inspect the users of a node, or sizes.
-REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (FactorReuse(), 2.4))
+REWRITERS = ((StructuredProducts(), 1.8), (MatmulChain(), 2.2), (Distribution(), 2.3),
+             (FactorReuse(), 2.4))  # fmt: skip
 REWRITER_TAGS = ("fast_run", "rounded", "assumes_finite", "linear_algebra")
 
 # Sums with a product as calls of BLAS, after everything that looks at products and sums.  The
@@ -80,6 +83,7 @@ MOTIFS: tuple[tuple[GraphRewriter, float, tuple[str, ...]], ...] = (
     (GemvMotif(), 48.2, ("blas", "BlasOpt", "rounded", "assumes_finite")),
     (GemmMotif(), 48.3, ("blas", "BlasOpt", "rounded", "assumes_finite")),
     (NarrowGemmMotif(), 48.4, ("blas", "BlasOpt", "rounded", "assumes_finite", "gemm", "fast_run")),
+    (StructuredKernels(), 48.45, ("blas", "rounded", "assumes_finite", "fast_run")),
     (OuterInLoop(), 48.5, ("exact", "kept", "fast_run")),
 )
 
@@ -130,9 +134,6 @@ def build_database() -> SequenceDB:
                          "local_join_to_repeat", "local_join_of_alloc")),
         (ShapeLifting(), ("exact", "local_shape_to_shape_i", "local_useless_reshape",
                           "shape_promotion", "local_shape_lift")),
-        (RearrangementLifting(), ("exact", "local_dimshuffle_lift", "local_reshape_lift",
-                                  "local_alloc_unary", "local_elemwise_alloc",
-                                  "local_second_sink", "fill_cut", "local_fill_sink")),
         (IndexLifting(), ("rounded", "local_subtensor_of_batch_dims", "local_subtensor_of_dot",
                           "local_subtensor_of_join", "local_subtensor_make_vector",
                           "extract_diag_lift_pass")),

@@ -153,6 +153,7 @@ def of_constant(node: Constant) -> Facts:
         tests["symmetric"] = bool((value == value.T).all())
         tests["lower_triangular"] = not bool(np.triu(value, 1).any())
         tests["upper_triangular"] = not bool(np.tril(value, -1).any())
+        tests["tridiagonal"] = not bool(np.triu(value, 2).any() or np.tril(value, -2).any())
         if tests["lower_triangular"] and tests["upper_triangular"]:
             tests["identity"] = bool(value.size and (value.diagonal() == 1).all())
     false = 0

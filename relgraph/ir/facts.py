@@ -32,7 +32,7 @@ VALUE_FACTS = (
 )  # fmt: skip
 MATRIX_FACTS = (
     "square", "symmetric", "lower_triangular", "upper_triangular", "diagonal", "orthogonal",
-    "spd", "psd", "invertible", "permutation", "selection", "identity",
+    "spd", "psd", "invertible", "permutation", "selection", "identity", "tridiagonal",
 )  # fmt: skip
 NAMES = (*VALUE_FACTS, *MATRIX_FACTS)
 BIT = {name: 1 << i for i, name in enumerate(NAMES)}
@@ -44,7 +44,8 @@ _IMPLIES = {
     "symmetric": ("square",),
     "lower_triangular": ("square",),
     "upper_triangular": ("square",),
-    "diagonal": ("square", "symmetric", "lower_triangular", "upper_triangular"),
+    "diagonal": ("square", "symmetric", "lower_triangular", "upper_triangular", "tridiagonal"),
+    "tridiagonal": ("square",),
     "orthogonal": ("square", "invertible"),
     "spd": ("square", "symmetric", "invertible", "psd"),
     "psd": ("square", "symmetric"),

@@ -76,6 +76,10 @@ class Op:
     moves_elements : bool
         Whether nothing is rounded: the result holds elements of the operands, indices, sizes,
         zeros or ones.
+    rearranges : bool
+        Whether each element of the result is an element of the first operand, whatever the values.
+    linear : bool
+        Whether the result is a linear function of the first operand.
     returns_new_array : bool
         Whether :meth:`perform` never returns an operand or a view of one.
     takes_shape : bool
@@ -126,6 +130,8 @@ class Op:
     pointwise: bool = False
     sparse: bool = False
     moves_elements: bool = False
+    rearranges: bool = False
+    linear: bool = False
     returns_new_array: bool = False
     takes_shape: bool = False
     reads_shape: bool = False

@@ -70,6 +70,7 @@ class Cumsum(Cumulative):
     __slots__ = ()
     name = "cumsum"
     measure = (4, 2)
+    linear = True
     fold = Sum
 
 

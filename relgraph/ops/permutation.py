@@ -30,6 +30,7 @@ class Rearrangement(Op):
     __slots__ = ()
     computes = False
     moves_elements = True
+    rearranges = linear = True
     view = True
     overhead = 200
 
@@ -54,7 +55,8 @@ class Transpose(Rearrangement):
 
     __slots__ = ()
     name = "transpose"
-    measure = (4, 2)
+    measure = (4, 1)
+    second_measure = (1, 2)
     parameters = ("axes",)
     arity = 1
 

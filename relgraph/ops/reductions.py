@@ -182,6 +182,7 @@ class Sum(Reduction):
     __slots__ = ()
     name = "sum"
     measure = (4, 2)
+    linear = True
     combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:
@@ -307,6 +308,7 @@ class Mean(Reduction):
     __slots__ = ()
     name = "mean"
     measure = (4, 2)
+    linear = True
     combiner = add
 
     def dtype(self, operand: np.dtype[Value]) -> np.dtype[Value]:

@@ -54,7 +54,7 @@ class Reshape(Rearrangement):
 
     __slots__ = ()
     name = "reshape"
-    measure = (5, (2, 1))
+    measure = (5, 1)
     parameters = ("shape",)
     takes_shape = True
 
@@ -233,7 +233,8 @@ class Squeeze(_UnitAxes):
 
     __slots__ = ()
     name = "squeeze"
-    measure = (3, 2)
+    measure = (3, 1)
+    second_measure = (1, 3)
 
     def ties(self, shapes: Sequence[Shape]) -> list[Tie]:
         """Tie each axis that is not declared as 1 to that size, as :meth:`infer` takes any name."""

@@ -92,6 +92,7 @@ class MatchRule:
             for i, x in enumerate(self.args)
             if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
         ]
+        self.linear = is_linear(rewrite)
         self.inside = list(self._inside())
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
 
@@ -322,13 +323,7 @@ class AcMatcher:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
         self.linear = frozenset(
-            [
-                number
-                for number, rule in enumerate(self.rules)
-                if (rule.linear if isinstance(rule, GatherRule) else is_linear(rule.rewrite))
-            ]
-            if self.kind.scaling
-            else []
+            [i for i, rule in enumerate(self.rules) if rule.linear] if self.kind.scaling else []
         )
         self.signed = bool(self.kind.scaling and (self.linear or self.collecting))
         self.family = self.kind.family if self.signed else self.kind.only

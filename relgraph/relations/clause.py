@@ -24,6 +24,7 @@ from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,
     PatternVariable,
+    Rest,
     Term,
     flat_args,
     rename,
@@ -33,6 +34,8 @@ from relgraph.relations.pattern import (
     variables,
 )
 from relgraph.relations.rank_classes import RankClasses
+
+SEQUENCES = 2  # of the operands of one application that is matched, such as f(*a, x, *b)
 
 
 @dataclass(frozen=True)
@@ -153,14 +156,36 @@ class DeferredRewrite(Rewrite):
         return self.whole.origin
 
 
-def traits(op: Op | OpPattern) -> Op | type[Op]:
-    """Return what carries the class attributes of an op: the op, or the class of an open one."""
+def traits(op: Op | OpPattern | PatternVariable) -> Op | type[Op]:
+    """Return what carries the class attributes of an op, closed, open or variable."""
+    if isinstance(op, PatternVariable):
+        return op.kind.cls if op.kind is not None else Op
     return op.cls if isinstance(op, OpPattern) else op
 
 
-def op_name(op: Op | OpPattern) -> str:
-    """Return the name of an op, closed or open."""
-    return traits(op).name
+def op_name(op: Op | OpPattern | PatternVariable) -> str:
+    """Return the name of an op, closed, open or variable."""
+    return op.name if isinstance(op, PatternVariable) else traits(op).name
+
+
+def numbers_stay(block: Block) -> bool:
+    """Return True if an operand without axes stands for itself among the operands of a block.
+
+    So it does in ``f(transpose(x), ...)``: an elementwise op stretches a number to any shape, in
+    which a rearrangement moves equal elements.
+    """
+    if not isinstance(block.op, PatternVariable) or not traits(block.op).pointwise:
+        return False
+    if not all(traits(x.op).rearranges for x in subterms(block.element) if hasattr(x, "args")):
+        return False
+    return moved_by(block.element) in block.own
+
+
+def moved_by(element: Term) -> Term:
+    """Return the operand that the rearrangements of an element move."""
+    while isinstance(element, PatternNode):
+        element = element.args[0]
+    return element
 
 
 def up_to_laws(term: Term) -> Any:
@@ -184,8 +209,10 @@ def is_ac(op: Any) -> bool:
 def is_bound(clause: Clause, backward: bool) -> bool:
     """Return True if a side binds all variables of a clause, so that this direction runs."""
     pattern, result = (clause.right, clause.left) if backward else (clause.left, clause.right)
-    if not isinstance(pattern, PatternNode):
+    if not isinstance(pattern, PatternNode | Block):
         return False
+    if any(type(x) is Rest for x in subterms(pattern)):
+        return False  # perhaps too many for one application
     bound = set(variables(pattern))
     return bound.issuperset(variables(result)) and all(
         bound.issuperset(variables(x)) for c in clause.conditions for x in c.args
@@ -227,6 +254,11 @@ def orient(
             f"the side to match is {what}",
             f"{why}; use the other direction, or relation.run for a query.",
         )
+    for x in subterms(pattern):
+        if isinstance(x, PatternNode) and sum(isinstance(y, Rest) for y in x.args) > SEQUENCES:
+            why = f"more than {SEQUENCES} sequences of operands stand in {text(x)}"
+            fix = "Match op(*a, x, *b): the operands before and after those that are named."
+            raise refuse(NotInvertibleError, why, fix)
     bound = set(variables(pattern))
     ordered, waiting = _in_order(unproved(clause.conditions, pattern), bound)
     missing = [v for v in variables(result) if v not in bound]

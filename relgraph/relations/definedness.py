@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from functools import partial
 
 from relgraph.ir.facts import is_fact, proved
+from relgraph.ir.op import Op
 from relgraph.relations.kanren.goals import Suspended, facto
-from relgraph.relations.pattern import OpPattern, PatternNode, Term, same_term, subterms
+from relgraph.relations.pattern import PatternNode, Term, same_term, subterms
 
 
 def required(term: Term) -> list[tuple[Term, str]]:
@@ -22,7 +23,7 @@ def required(term: Term) -> list[tuple[Term, str]]:
         x, fact = stack.pop()
         if fact:
             facts.append((x, fact))
-        if isinstance(x, PatternNode) and not isinstance(x.op, OpPattern):
+        if isinstance(x, PatternNode) and isinstance(x.op, Op):
             demanded = x.op.demands(fact)
             stack.extend((y, f) for y, f in zip(x.args, demanded, strict=False) if f)
     return facts

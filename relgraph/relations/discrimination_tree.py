@@ -17,7 +17,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.matcher_store import stored
-from relgraph.relations.operand_index import plays
+from relgraph.relations.operand_index import EACH, SEQUENCE, plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
@@ -127,6 +127,13 @@ class PlainMatcher:
 
     def _fit(self, keys: tuple[Any, ...], roles: tuple[Any, ...]) -> bool:
         """Return True if operands with these keys could match the operands of a pattern."""
+        if roles[:1] == (EACH,):
+            return any(plays(key, roles[1]) for key in keys)
+        if SEQUENCE in roles:
+            single = [x for x in roles if x != SEQUENCE]
+            return len(keys) >= len(single) and all(
+                any(plays(key, x) for key in keys) for x in single
+            )
         if len(keys) != len(roles):
             return False
         if all(map(plays, keys, roles)):

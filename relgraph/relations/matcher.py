@@ -24,16 +24,18 @@ from relgraph.ir.etuple import same_number
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import DTYPES
-from relgraph.relations.clause import Rewrite, is_ac, renamed_among, traits
+from relgraph.relations.clause import Rewrite, is_ac, moved_by, numbers_stay, renamed_among, traits
 from relgraph.relations.generated_names import Names
 from relgraph.relations.generated_source import BUDGET, STEPS, Line, bound_by, names_in
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.nary import NEAR
+from relgraph.relations.op_variables import is_kind
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
     PatternNode,
     PatternVariable,
+    Rest,
     Term,
     chained_args,
     flat_args,
@@ -87,6 +89,7 @@ class Compiler:
         self.made = 0
         self.signed = False  # terms of a block may be subtracted
         self.inner: list[str] = []  # intermediates that are computed in a dtype of their own
+        self.own: set[PatternVariable] = set()  # bound to lists, with a value for each operand
 
     def test(self, condition: str) -> None:
         """Add a condition that all later lines stand under."""
@@ -190,10 +193,21 @@ class Compiler:
             self.test(f"{at}.bits in {self.names.of(literal_bits(term), 'number')}")
         elif isinstance(term, Variable):
             self.test(f"{at} is {self.names.of(term, 'node')}")
+        elif isinstance(term, Rest):
+            self.match_rest(term.variable, at)
+        elif isinstance(term, Block) and isinstance(term.op, PatternVariable):
+            self.match_operands(term, at, head=True)
         elif isinstance(term, Block):
             self.match_block(term, at)
         else:
             self.match_node(term, at)
+
+    def match_rest(self, variable: PatternVariable, at: str) -> None:
+        """Match a sequence of operands against the slice named ``at``."""
+        if variable in self.env:
+            self.test(f"alike_each({at}, {self.env[variable]})")
+        else:
+            self.bind(variable, at)
 
     def bind(self, variable: PatternVariable, at: str) -> None:
         """Bind a variable, and test the conditions that can then be decided."""
@@ -209,13 +223,16 @@ class Compiler:
             if not all(v in self.env for x in args for v in variables(x)):
                 continue
             self.done.append(c)
+            decide = self.names.condition(c, self.rewrite.relation)
+            name, out = f"c{len(self.done)}", c.args[0]
+            own = [v for v in dict.fromkeys(w for x in args for w in variables(x)) if v in self.own]
+            if own:
+                self.decide_each(c, own, decide, name)
+                continue
             values = ", ".join(self.value(x) for x in args)
             if c.kind == "check":
-                self.test(f"{self.names.condition(c, self.rewrite.relation)}({values})")
+                self.test(f"{decide}({values})")
                 continue
-            out = c.args[0]
-            name = f"c{len(self.done)}"
-            decide = self.names.condition(c, self.rewrite.relation)
             call = f"reduced({decide}, {values})" if c.kind == "reduce" else f"{decide}({values})"
             self.let(f"{name} = {call}")
             self.test(f"{name} is not None")
@@ -225,6 +242,30 @@ class Compiler:
             else:
                 self.test(f"{name} == {self.value(out)}")
 
+    def decide_each(
+        self, condition: Suspended, own: list[PatternVariable], decide: str, name: str
+    ) -> None:
+        """Test or compute a condition for each operand of an op variable."""
+        lists = [self.env[v] for v in own]
+        places = [f"y{i}" for i in range(len(own))]
+        self.env |= dict(zip(own, places, strict=True))
+        args = condition.args[1:] if condition.computes else condition.args
+        call = f"{decide}({', '.join(map(self.value, args))})"
+        self.env |= dict(zip(own, lists, strict=True))
+        values = f"[{call} for {', '.join(places)}, in zip({', '.join(lists)})]"
+        if not condition.computes:
+            self.test(f"all({values})")
+            return
+        out = condition.args[0]
+        self.let(f"{name} = {values}")
+        self.test(f"None not in {name}")
+        if out in self.env:
+            same = self.env[out] if out in self.own else f"[{self.value(out)}] * len({name})"
+            self.test(f"{name} == {same}")
+            return
+        self.own.add(out)
+        self.bind(out, name)
+
     def value(self, term: Term) -> str:
         """Return an expression for a bound term in a condition."""
         if isinstance(term, PatternVariable):
@@ -233,10 +274,12 @@ class Compiler:
             return f"{self.op_value(term.op)}({', '.join(map(self.value, term.args))})"
         return self.names.of(term, "value") if not isinstance(term, int | float) else repr(term)
 
-    def op_value(self, op: Op | OpPattern) -> str:
-        """Return an expression for an op, with the values that its open parameters are bound to."""
+    def op_value(self, op: Op | OpPattern | PatternVariable) -> str:
+        """Return an expression for an op, with the values that its variables are bound to."""
         if isinstance(op, Op):
             return self.names.of(op, op.name)
+        if isinstance(op, PatternVariable):
+            return self.env[op]
         if op in self.opened:
             return self.opened[op]
         return f"{self.names.of(op.cls, op.cls.__name__)}({', '.join(map(self.value, op.params))})"
@@ -245,7 +288,7 @@ class Compiler:
         """Make the ops whose parameters are computed; an invalid parameter raises an error."""
         for x in subterms(self.rewrite.result):
             op = x.op if isinstance(x, PatternNode) else None
-            if not isinstance(op, OpPattern) or op in self.opened:
+            if not isinstance(op, OpPattern) or op in self.opened or self.own & set(op.params):
                 continue
             conditions = [
                 repr(c)
@@ -261,10 +304,17 @@ class Compiler:
                 )
                 self.opened[op] = name
 
-    def head(self, op: Op | OpPattern, at: str) -> None:
+    def head(self, op: Op | OpPattern | PatternVariable, at: str) -> None:
         """Test the op of a node."""
         if isinstance(op, Op):
             self.test(f"{at}.op is {self.names.of(op, op.name)}")
+            return
+        if isinstance(op, PatternVariable):
+            if op in self.env:
+                self.test(f"{at}.op is {self.env[op]}")
+            else:  # the condition that states its kind is tested as soon as it is bound
+                self.let(f"{at}_o = {at}.op")
+                self.bind(op, f"{at}_o")
             return
         self.test(f"{at}.op.__class__ is {self.names.of(op.cls, op.cls.__name__)}")
         self.parameters(op, at)
@@ -285,31 +335,49 @@ class Compiler:
         if is_ac(op):
             self.match_ac(term, at)
             return
+        self.match_head(op, at, head)
+        factors = chained_args(term)
+        if len(factors) > 2 and not self.rewrite.exact:
+            self.match_bracketings(op, factors, at)
+            return
+        places = [f"{at}_{i}" for i in range(len(term.args))]
+        if any(isinstance(x, Rest) for x in term.args):
+            self.match_sequences(term.args, places, at)
+        else:
+            self.match_places(op, places, at)
+        if traits(op).pointwise:
+            for arg, place in zip(term.args, places, strict=True):
+                if not isinstance(arg, Rest):
+                    self.guard(arg, place, at)
+        for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
+            self.match(term.args[i], places[i])
+
+    def match_head(self, op: Op | OpPattern | PatternVariable, at: str, head: bool) -> None:
+        """Test the op of a node; without ``head``, only what is left to test at the root."""
         if head:
             self.head(op, at)
             self.intermediate(op, at)
         elif isinstance(op, OpPattern):
             self.parameters(op, at)
-        factors = chained_args(term)
-        if len(factors) > 2 and not self.rewrite.exact:
-            self.match_sequence(op, factors, at)
-            return
-        arity = op.cls.arity if isinstance(op, OpPattern) else op.arity
-        if arity is None:
-            self.test(f"len({at}.inputs) == {len(term.args)}")
-        places = [f"{at}_{i}" for i in range(len(term.args))]
+        elif isinstance(op, PatternVariable):
+            kinds = [c for c in self.rewrite.conditions if is_kind(c) and c.args == (op,)]
+            self.done += kinds[:1]
+            self.head(op, at)
+
+    def match_places(
+        self, op: Op | OpPattern | PatternVariable, places: Sequence[str], at: str
+    ) -> None:
+        """Name the operands of a node, in each order if they may be exchanged."""
+        fixed = isinstance(op, Op | OpPattern) and isinstance(traits(op).arity, int)
+        if not fixed:
+            self.test(f"len({at}.inputs) == {len(places)}")
         target = ", ".join(places) + ("," if len(places) == 1 else "")
         if isinstance(op, Op) and op.commutative and len(places) == 2:
             self.loop(target, f"({at}.inputs, {at}.inputs[::-1])", 1)
         elif places:
             self.let(f"{target} = {at}.inputs")
-        if traits(op).pointwise:
-            for arg, place in zip(term.args, places, strict=True):
-                self.guard(arg, place, at)
-        for i in sorted(range(len(places)), key=lambda i: (_cost(term.args[i]), i)):
-            self.match(term.args[i], places[i])
 
-    def match_sequence(self, op: Op | OpPattern, factors: Sequence[Term], at: str) -> None:
+    def match_bracketings(self, op: Any, factors: Sequence[Term], at: str) -> None:
         """Match a product of matrices in any bracketing; a variable may stand for several."""
         places = [f"{at}_{i}" for i in range(len(factors))]
         name = self.op_value(op)
@@ -317,7 +385,79 @@ class Compiler:
         for i in sorted(range(len(places)), key=lambda i: (_cost(factors[i]), i)):
             self.match(factors[i], places[i])
 
-    def intermediate(self, op: Op | OpPattern, at: str) -> None:
+    def match_sequences(self, args: Sequence[Term], places: Sequence[str], at: str) -> None:
+        """Name the operands of a node, where one or two of them are sequences of any length."""
+        inputs, single = f"{at}.inputs", sum(not isinstance(x, Rest) for x in args)
+        self.test(f"len({inputs}) >= {single}")
+        starts = ["0"]  # where each operand or sequence begins, as an expression
+        first = True
+        for x in args:
+            start = starts[-1]
+            if not isinstance(x, Rest):
+                starts.append(f"{start} + 1")
+            elif first and single + 1 < len(args):
+                self.loop(f"{at}_k", f"range(len({inputs}) - {single} + 1)")
+                starts.append(f"{start} + {at}_k")
+            else:
+                after = len(args) - len(starts)
+                starts.append(f"len({inputs}) - {after}")
+            first = first and not isinstance(x, Rest)
+        for x, place, start, end in zip(args, places, starts, starts[1:], strict=False):
+            part = f"{start}:{end}" if isinstance(x, Rest) else start
+            self.let(f"{place} = {inputs}[{part}]")
+
+    def match_operands(self, block: Block, at: str, head: bool) -> None:
+        """Match an op variable applied to any number of operands, each an instance of an element.
+
+        The function of the element is a generator, called for each operand.
+        """
+        self.match_head(block.op, at, head)
+        if traits(block.op).pointwise and self.guarded and not self.broadcasts(block):
+            stays = " or not x.type.ndim" if numbers_stay(block) else ""
+            self.test(f"all([covered({at}, x){stays} for x in {at}.inputs])")
+        element = Compiler(self.rewrite, self.names, "x")
+        element.done = list(self.rewrite.conditions)
+        element.match(block.element, "x")
+        shared = [v for v in element.env if v not in block.own]
+        values = [
+            "".join(f"{y}, " for y in group)
+            for group in (
+                [element.env[v] for v in shared],
+                [element.env[v] for v in block.own],
+                element.inner,
+            )
+        ]
+        element.let(f"yield {', '.join(f'({x})' for x in values)}")
+        call = self.names.generator(element.lines, {"x"} | BUDGET)
+        stays = str(numbers_stay(block) and len(block.own) == 1)
+        matches = f"[next({call}, None) for x in {at}.inputs]"
+        self.let(f"{at}_m = together({matches}, {at}.inputs, {stays})")
+        self.test(f"{at}_m is not None")
+        if element.inner:
+            self.test(f"steady(n.type, {at}_m[2])")
+        for i, v in enumerate(block.own):
+            name = f"{at}_x{i}"
+            self.let(f"{name} = [y[{i}] for y in {at}_m[1]]")
+            if v in self.env:
+                self.test(f"alike_each({name}, {self.env[v]})")
+            else:
+                self.own.add(v)
+                self.bind(v, name)
+        for i, v in enumerate(shared):
+            place = f"{at}_s{i}"
+            self.let(f"{place} = {at}_m[0][{i}]")
+            if v in element.nodes:
+                self.match(v, place)
+            elif v in self.env:
+                self.test(f"{place} == {self.env[v]}")
+            else:
+                self.bind(v, place)
+
+    def broadcasts(self, block: Block) -> bool:
+        """Return True if the operands of a block may broadcast by declaration."""
+        return any(map(self.may_broadcast, block.own))
+
+    def intermediate(self, op: Op | OpPattern | PatternVariable, at: str) -> None:
         """Record a node below the root that computes numbers."""
         if traits(op).computes:
             self.inner.append(at)
@@ -482,12 +622,17 @@ class Compiler:
             return repr(term) if math.isfinite(term) else f"float('{term}')"
         if isinstance(term, Variable):
             return self.names.of(term, "node")
+        if isinstance(term, Block) and isinstance(term.op, PatternVariable):
+            return self.build_operands(term, body, like, root)
         if isinstance(term, Block):
             return self.build_block(term, body, like, root)
         inner = self.like_of_operands(like) if root else like
         # A Python bool is not an operand of an op.
         terms = [constant(x) if isinstance(x, bool) else x for x in term.args]
-        args = [self.build(x, body, inner) for x in terms]
+        args = [
+            f"*{self.env[x.variable]}" if isinstance(x, Rest) else self.build(x, body, inner)
+            for x in terms
+        ]
         op = self.op_value(term.op)
         numbers = any(isinstance(x, int | float) or x in self.computed for x in terms)
         name = self.fresh("b")
@@ -499,8 +644,41 @@ class Compiler:
             body.append(f"{'whole' if root else 'checked'}({name}, {like})")
         if self.guarded and traits(term.op).pointwise:
             for arg, text in zip(term.args, args, strict=True):
-                if not self.may_broadcast(arg):
+                if not isinstance(arg, Rest) and not self.may_broadcast(arg):
                     body.append(f"if not covered({name}, {text}): raise Refused")
+        return name
+
+    def build_operands(self, block: Block, body: list[str], like: str, root: bool) -> str:
+        """Append the statements that apply an op to an instance of the element for each operand."""
+        name = self.fresh("b")
+        if block.element in block.own:
+            operands = self.env[block.element]
+        else:
+            lists = [self.env[v] for v in block.own]
+            each = [self.fresh("e") for _ in block.own]
+            self.env |= dict(zip(block.own, each, strict=True))
+            inner: list[str] = []
+            result = self.build(block.element, inner, like)
+            self.env |= dict(zip(block.own, lists, strict=True))
+            operands = self.fresh("d")
+            body.append(f"{operands} = []")
+            body.append(f"for {', '.join(each)}, in zip({', '.join(lists)}):")
+            if numbers_stay(block):
+                at = block.own.index(moved_by(block.element))
+                number, arrays = each[at], f"any([y.type.ndim for y in {lists[at]}])"
+                body.insert(-1, f"{operands}_n = {arrays}")
+                body.append(f"    if {operands}_n and not {number}.type.ndim:")
+                body.append(f"        {operands}.append({number})")
+                body.append("        continue")
+            body.extend("    " + line for line in inner)
+            body.append(f"    {operands}.append({result})")
+        body.append(f"{name} = apply({self.op_value(block.op)}, tuple({operands}))")
+        if traits(block.op).computes:
+            body.append(f"{'whole' if root else 'checked'}({name}, {like})")
+        if self.guarded and traits(block.op).pointwise and not self.broadcasts(block):
+            stays = " or not y.type.ndim" if numbers_stay(block) else ""
+            covered = f"[covered({name}, y){stays} for y in {operands}]"
+            body.append(f"if not all({covered}): raise Refused")
         return name
 
     def like_of_operands(self, like: str) -> str:
@@ -539,7 +717,7 @@ class Compiler:
 
 def _cost(term: Term) -> int:
     """Order operands so that cheap tests come first."""
-    if isinstance(term, PatternVariable | bool | int | float | Variable):
+    if isinstance(term, PatternVariable | Rest | bool | int | float | Variable):
         return 0
     if isinstance(term, Block):
         return 3
@@ -574,8 +752,10 @@ def compile_plain(
     bodies = []
     for rewrite in rewrites:
         compiler = Compiler(rewrite, names, "n")
-        assert isinstance(rewrite.pattern, PatternNode)
-        compiler.match_node(rewrite.pattern, "n", head=False)
+        if isinstance(rewrite.pattern, Block):
+            compiler.match_operands(rewrite.pattern, "n", head=False)
+        else:
+            compiler.match_node(rewrite.pattern, "n", head=False)
         compiler.finish("n.type", "n", choosing=choosing)
         bodies.append(compiler.lines)
     doc = f"Match an application of {op.name}."

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from relgraph.ir.node import Constant, Variable
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.nary import NEAR, Kind, canonical, leaves
-from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Term
+from relgraph.relations.op_kinds import OpKind
+from relgraph.relations.pattern import Block, OpPattern, PatternNode, PatternVariable, Rest, Term
 
 
 class _Any:
@@ -26,6 +27,8 @@ class _Any:
 
 
 ANY = _Any()
+SEQUENCE = "any operands"  # the key of a sequence of operands
+EACH = "each operand"  # before the key that one operand has, where all match one element
 ANYWHERE = -1  # the position of the operands of a commutative op
 PLAIN = (False, None)  # the layer of operands that are added, as they stand
 NOTHING_INSIDE: Mapping[Any, frozenset[int]] = {}
@@ -41,16 +44,21 @@ def anchor(term: Term) -> Any:
     """Return the key of the operands that may match a term."""
     if isinstance(term, PatternVariable):
         return ANY
-    if isinstance(term, PatternNode):
-        return term.op.cls if isinstance(term.op, OpPattern) else term.op
-    if isinstance(term, Block):
-        return term.op
+    if isinstance(term, PatternNode | Block):
+        op = term.op
+        if isinstance(op, PatternVariable):
+            return op.kind
+        return op.cls if isinstance(op, OpPattern) else op
+    if isinstance(term, Rest):
+        return SEQUENCE
     return key_of(term) if isinstance(term, Variable) else Constant
 
 
 def plays(key: Any, role: Any) -> bool:
     """Return True if an operand with this key may play a role."""
-    return role is ANY or key is role or type(key) is role
+    if role is ANY or key is role or type(key) is role:
+        return True
+    return isinstance(role, OpKind) and role(key)
 
 
 class Firing(NamedTuple):

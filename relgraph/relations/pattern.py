@@ -1,9 +1,10 @@
 """Patterns: the two sides of an identity, built with the same operators as graphs but untyped.
 
 A pattern is a logic variable, a number, a graph node (which matches itself), or an op applied to
-patterns.  An op may be open: a class whose parameters are logic variables.  Patterns wrap
-unification's variables rather than extend them, and unify as the S-expressions they stand for, so
-they can be used in any kanren goal.
+patterns.  An op may be open: a class whose parameters are logic variables.  It may also be a logic
+variable itself, which stands for any op of a kind.  Patterns wrap unification's variables rather
+than extend them, and unify as the S-expressions they stand for, so they can be used in any kanren
+goal.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cons.core import ConsPair, cons
@@ -29,6 +30,9 @@ from relgraph.ir.infix import ATOM, SIGN, applied_text, call_text
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import Operators
+
+if TYPE_CHECKING:
+    from relgraph.relations.op_kinds import OpKind
 
 DEEPEST = 200  # ops that may nest in a side, whose compilation recurses
 Term = Any  # a Pattern, a number, a Variable, or a parameter value
@@ -114,13 +118,39 @@ def fresh(name: str) -> Any:
 
 
 class PatternVariable(Pattern):
-    """A logic variable of a pattern: its name, and the variable of unification behind it."""
+    """A logic variable of a pattern: its name, and the variable of unification behind it.
 
-    __slots__ = ("name", "token")
+    A variable that is called is an *op variable*: ``f(x)`` is any op of one kind applied to one
+    operand, and ``f(x, ...)`` to any number of operands, each an instance of ``x``.  ``*k`` in a
+    call stands for any number of operands.
 
-    def __init__(self, name: str, token: Any = None) -> None:
+    Attributes
+    ----------
+    kind : OpKind or None
+        Of an op variable in a declared clause: the kind of ops that it stands for.
+    """
+
+    __slots__ = ("kind", "name", "token")
+
+    def __init__(self, name: str, token: Any = None, kind: OpKind | None = None) -> None:
         self.name = name
         self.token = fresh(name) if token is None else token
+        self.kind = kind
+
+    def __call__(self, *operands: Any) -> PatternNode | Block:
+        if ... not in operands:
+            return PatternNode(self, tuple(map(_operand, operands)))
+        if len(operands) != 2 or operands[0] is ...:
+            raise PatternError(
+                f"{self.name}(..., ...) takes one operand before the three dots",
+                {"operands": ", ".join("..." if x is ... else repr(x) for x in operands)},
+                f"Write {self.name}(x, ...) for any number of operands, each an instance of x, or "
+                f"{self.name}(x, y) for two.",
+            )
+        return Block(self, _operand(operands[0]), ())
+
+    def __iter__(self) -> Iterator[Any]:
+        yield Rest(self)
 
     def __relgraph_parameter__(
         self, cls: type[Op], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -148,12 +178,27 @@ class PatternVariable(Pattern):
         return id(self.token) >> 4
 
 
+class Rest(Pattern):
+    """Any number of operands in sequence, ``*k`` in the call of an op."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: PatternVariable) -> None:
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rest) and self.variable.token is other.variable.token
+
+    def __hash__(self) -> int:
+        return hash(self.variable)
+
+
 class PatternNode(Pattern):
-    """An op, closed or open, applied to patterns, numbers or graph nodes."""
+    """An op, closed, open or variable, applied to patterns, numbers or graph nodes."""
 
     __slots__ = ("args", "op")
 
-    def __init__(self, op: Op | OpPattern, args: tuple[Term, ...]) -> None:
+    def __init__(self, op: Op | OpPattern | PatternVariable, args: tuple[Term, ...]) -> None:
         self.op = op
         self.args = args
 
@@ -171,15 +216,17 @@ class PatternNode(Pattern):
 
 
 class Block(Pattern):
-    """``op`` applied to two or more instances of one element.
+    """``op`` applied to two or more instances of one element, or an op variable to one or more.
 
     The variables in ``own`` differ from element to element; all others are shared.
-    ``A @ x1 + A @ x2 + ... + A @ xk`` is an instance of one.
+    ``A @ x1 + A @ x2 + ... + A @ xk`` is an instance of one, and ``f(x.mT, ...)`` is another.
     """
 
     __slots__ = ("element", "op", "own")
 
-    def __init__(self, op: Op, element: Term, own: tuple[PatternVariable, ...]) -> None:
+    def __init__(
+        self, op: Op | PatternVariable, element: Term, own: tuple[PatternVariable, ...]
+    ) -> None:
         self.op = op
         self.element = element
         self.own = own
@@ -187,7 +234,7 @@ class Block(Pattern):
     def __eq__(self, other: object) -> Any:
         return (
             isinstance(other, Block)
-            and self.op is other.op
+            and self.op == other.op
             and same_term(self.element, other.element)
             and self.own == other.own
         )
@@ -307,7 +354,7 @@ def subterms(term: Term) -> Iterator[Term]:
 
 
 def variables(term: Term) -> list[PatternVariable]:
-    """Return the logic variables of a term, parameters included, in order of occurrence."""
+    """Return the logic variables of a term, ops and parameters included, in order of occurrence."""
     if type(term) is PatternVariable:
         return [term]
     result: dict[PatternVariable, None] = {}
@@ -319,7 +366,20 @@ def variables(term: Term) -> list[PatternVariable]:
             for p in x.op.params:
                 if type(p) is PatternVariable:
                     result[p] = None
+        elif kind is Rest:
+            result[x.variable] = None
+        elif kind in _APPLIED and type(x.op) is PatternVariable:
+            result[x.op] = None
     return list(result)
+
+
+_APPLIED = (PatternNode, Block)
+
+
+def op_variables(*terms: Term) -> list[PatternVariable]:
+    """Return the variables that stand for ops in terms, in order of occurrence."""
+    heads = [x.op for term in terms for x in subterms(term) if type(x) in _APPLIED]
+    return list(dict.fromkeys(op for op in heads if type(op) is PatternVariable))
 
 
 def check_nesting(*terms: Term) -> None:
@@ -365,9 +425,14 @@ def rename(
     """Return a term with each open op replaced, and then each variable; this recurses."""
     if isinstance(term, PatternVariable):
         return image(term)
+    if isinstance(term, Rest):
+        rest = image(term.variable)
+        return Rest(rest) if isinstance(rest, PatternVariable) else rest
     if isinstance(term, PatternNode):
-        op = term.op
-        if isinstance(op, OpPattern):
+        op: Any = term.op
+        if isinstance(op, PatternVariable):
+            op = image(op)
+        elif isinstance(op, OpPattern):
             cls, params = op.cls, image_of_op(op).params
             params = tuple(image(p) if isinstance(p, PatternVariable) else p for p in params)
             is_still_open = any(isinstance(p, PatternVariable) for p in params)
@@ -375,7 +440,8 @@ def rename(
         return PatternNode(op, tuple(rename(x, image, image_of_op) for x in term.args))
     if isinstance(term, Block):
         own = tuple(v for x in term.own if isinstance(v := image(x), PatternVariable))
-        return Block(term.op, rename(term.element, image, image_of_op), own)
+        op = image(term.op) if isinstance(term.op, PatternVariable) else term.op
+        return Block(op, rename(term.element, image, image_of_op), own)
     return term
 
 
@@ -384,16 +450,23 @@ def to_term(pattern: Term) -> Any:
     if isinstance(pattern, PatternVariable):
         return pattern.token
     if isinstance(pattern, PatternNode):
-        op = pattern.op
-        head = (
-            etuple(op.cls, *[to_term(p) for p in op.params])
-            if isinstance(op, OpPattern)
-            else op_term(op)
-        )
-        return etuple(head, *[to_term(x) for x in pattern.args])
+        head, args = _head_term(pattern.op), pattern.args
+        if not args or not isinstance(args[-1], Rest):
+            return etuple(head, *[to_term(x) for x in args])
+        term = args[-1].variable.token
+        for x in (*map(to_term, reversed(args[:-1])), head):
+            term = cons(x, term)
+        return term
     if isinstance(pattern, Block):
-        return cons(pattern.op, var())
+        return cons(_head_term(pattern.op), var())
     return pattern
+
+
+def _head_term(op: Any) -> Any:
+    """Return an op, closed, open or variable, as an S-expression."""
+    if isinstance(op, OpPattern):
+        return etuple(op.cls, *[to_term(p) for p in op.params])
+    return op.token if isinstance(op, PatternVariable) else op_term(op)
 
 
 def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Term:
@@ -414,6 +487,8 @@ def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Ter
                 if closed
                 else OpPattern(cls, tuple(from_term(p, seen) for p in params))
             )
+        if isvar(head):
+            return PatternNode(from_term(head, seen), tuple([from_term(x, seen) for x in rest]))
         if not isinstance(head, Op | OpPattern):
             raise PatternError(
                 f"the head of a term must be an op, not {head!r}",
@@ -428,15 +503,23 @@ def infix(pattern: Term) -> tuple[str, int]:
     """Return a pattern's text and the precedence of its outermost operator."""
     if isinstance(pattern, PatternVariable):
         return pattern.name, ATOM
+    if isinstance(pattern, Rest):
+        return f"*{pattern.variable.name}", ATOM
     if isinstance(pattern, Block):
-        inner = infix(pattern.element)[0]
-        return f"{inner} {pattern.op.symbol or pattern.op.name} ...", pattern.op.precedence
+        inner, block_op = infix(pattern.element)[0], pattern.op
+        if isinstance(block_op, PatternVariable):
+            return f"{block_op.name}({inner}, ...)", ATOM
+        return f"{inner} {block_op.symbol or block_op.name} ...", block_op.precedence
     if not isinstance(pattern, PatternNode):
         return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else ATOM
     op = pattern.op
     parts = [infix(x) for x in pattern.args]
     if isinstance(op, OpPattern):
         return call_text(op.cls.name, parts, zip(op.cls.parameters, op.params, strict=True))
+    if isinstance(op, PatternVariable):
+        return call_text(op.name, parts, ())
+    if any(isinstance(x, Rest) for x in pattern.args):
+        return call_text(op.name, parts, zip(op.parameters, op.params, strict=True))
     if op.symbol == "**" and parts[0][0].startswith("-"):  # perhaps a number
         parts[0] = parts[0][0], SIGN
     return applied_text(op, parts)

@@ -86,7 +86,7 @@ class Step(NamedTuple):
     An operand is the number of an entry or, for a function, a parameter of an op.
     """
 
-    head: Op | OpPattern | Suspended
+    head: Op | OpPattern | PatternVariable | Suspended
     operands: tuple[int | PatternVariable, ...]
 
 
@@ -101,13 +101,18 @@ class Sides:
         self.numbers: dict[Step, int] = {}
         self.left = self.right = 0  # the roots
         self.broadcasts = False  # whether the right side, a leaf, may have fewer axes
+        self.of_values: list[
+            int
+        ] = []  # what conditions compute from values, which samples may lack
 
     def leaf(self, leaf: Leaf) -> int:
         """Append a leaf and return its number."""
         self.entries.append(leaf)
         return len(self.entries) - 1
 
-    def step(self, head: Op | OpPattern | Suspended, operands: Iterable[Any]) -> int:
+    def step(
+        self, head: Op | OpPattern | PatternVariable | Suspended, operands: Iterable[Any]
+    ) -> int:
         """Append a step, unless there is an equal one, and return its number."""
         step = Step(head, tuple(operands))
         number = self.numbers.get(step)
@@ -153,6 +158,8 @@ class Sides:
                     return
             if level == len(varying):
                 outcome = self._compared(computed[self.left], computed[self.right])
+                if outcome == DIFFERENT and any(computed[i] is None for i in self.of_values):
+                    outcome = UNDECIDED
                 outcomes[tuple(current)] = outcome
                 return
             for rank in RANKS:
@@ -200,7 +207,7 @@ def _applied(step: Step, computed: Sequence[Any], parameters: dict[PatternVariab
     if any(x is None for x in operands):
         return None
     if isinstance(head, Suspended):
-        return _from_types(head, operands)
+        return _conditioned(head, operands)
     try:
         if isinstance(head, OpPattern):
             head = head.cls(
@@ -211,12 +218,15 @@ def _applied(step: Step, computed: Sequence[Any], parameters: dict[PatternVariab
         return None
 
 
-def _from_types(condition: Suspended, operands: Sequence[Any]) -> Any:
-    """Return what a condition computes from the types of its arguments, as an array."""
+def _conditioned(condition: Suspended, operands: Sequence[Any]) -> Any:
+    """Return what a condition computes from its arguments as an array, or None."""
+    arrays = (np.ndarray, np.generic)
     try:
-        node = condition.function(*map(constant, operands))
-    except (RelgraphError, LookupError):
+        node = condition.function(*[constant(x) if isinstance(x, arrays) else x for x in operands])
+    except (*REFUSALS, AttributeError):  # of samples, which may not be what it is written for
         return None
+    if isinstance(node, int | float):
+        return np.asarray(float(node))
     if node is None or node.op is None:
         return getattr(node, "value", None)
     return node.op.perform()
@@ -248,6 +258,8 @@ def sample(number: int, rank: int, facts: tuple[str, ...] = ()) -> Array:
             value = np.tril(value)
         if "upper_triangular" in facts:
             value = np.triu(value)
+        if "tridiagonal" in facts:
+            value = np.triu(np.tril(value, 1), -1)
         if {"symmetric", "spd", "psd"} & set(facts):
             value = value + np.swapaxes(value, -1, -2)
         if {"permutation", "selection"} & set(facts):
@@ -287,8 +299,11 @@ class RankClasses:
             if isinstance(x, Variable):
                 numbers[x] = sides.leaf(_leaf_of(x, None))
         for c in conditions:
-            if c.kind == "calc" and getattr(c.function, "of_type", False):
-                numbers[c.args[0]] = sides.step(c, [_entry(sides, x, numbers) for x in c.args[1:]])
+            if c.kind == "calc" and c.args[0] not in self.parameters:
+                number = sides.step(c, [_entry(sides, x, numbers) for x in c.args[1:]])
+                numbers[c.args[0]] = number
+                if not getattr(c.function, "of_type", False):
+                    sides.of_values.append(number)
         sides.left = _entry(sides, pattern, numbers)
         sides.right = _entry(sides, result, numbers)
         sides.broadcasts = not isinstance(result, PatternNode | Block)

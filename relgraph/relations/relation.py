@@ -51,8 +51,18 @@ from relgraph.relations.kanren.clause_goals import goal_of
 from relgraph.relations.kanren.enumeration import enumerate_clauses
 from relgraph.relations.kanren.goals import RESIDUALS, require_goal
 from relgraph.relations.kanren.search import answers
-from relgraph.relations.operand_index import ANY, anchor
-from relgraph.relations.pattern import Block, Pattern, PatternNode, stated, to_term
+from relgraph.relations.op_variables import with_op_variables
+from relgraph.relations.operand_index import ANY, EACH, anchor
+from relgraph.relations.pattern import (
+    Block,
+    Pattern,
+    PatternNode,
+    PatternVariable,
+    op_variables,
+    stated,
+    subterms,
+    to_term,
+)
 from relgraph.relations.shape_proof import proved
 
 ROUNDINGS = ("exact", "rounded")
@@ -197,7 +207,7 @@ class Relation(ByReference):
         """Return a new object for the relation with its sides swapped, which may not run."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        for name in ("rewrites", "heads", "forms", "catalogued"):
+        for name in ("rewrites", "heads", "forms", "needs", "catalogued"):
             twin.__dict__.pop(name, None)
         twin._oriented, twin._refused = {}, []
         twin.backward = not self.backward
@@ -236,6 +246,27 @@ class Relation(ByReference):
     def interpreted(self) -> bool:
         """Whether miniKanren runs it at each node, because it has no finite set of clauses."""
         return self.clauses is None
+
+    @cached_property
+    def binds_ops(self) -> bool:
+        """Whether a side has an op variable, so that it is matched with binary nodes."""
+        return any(op_variables(c.left, c.right) for c in self.clauses or ())
+
+    @cached_property
+    def needs(self) -> frozenset[Any] | None:
+        """An op, or class of ops, of each pattern with an op variable; None if one has no such op.
+
+        Without these the relation cannot fire.  It is None without op variables too: such a
+        relation is tried only at its own heads.
+        """
+        heads: set[Any] = set()
+        for pattern in self.patterns if self.binds_ops else [None]:
+            keys = [anchor(x) for x in subterms(pattern) if isinstance(x, PatternNode | Block)]
+            known = [key for key in keys if isinstance(key, Op | type)]
+            if not known:
+                return None
+            heads.add(known[0])
+        return frozenset(heads)
 
     @cached_property
     def rewrites(self) -> tuple[Rewrite, ...]:
@@ -407,7 +438,8 @@ class Relation(ByReference):
         if not isinstance(side, Variable) or not isinstance(answer, Variable):
             # A term without logic variables is a graph, unless an op rejects its operands.
             return not (isinstance(answer, ExpressionTuple) and isground(answer, {}))
-        return proved(answer, side, (), uniform=not self.broadcast) is not None
+        uniform = not self.broadcast
+        return proved(answer, side, (), uniform=uniform, numbers=self.binds_ops) is not None
 
     def __str__(self) -> str:
         if self.clauses is None:
@@ -494,6 +526,9 @@ def _as_side(x: Any, which: str, label: str) -> Any:
 def form_of(pattern: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the key of a pattern, and the keys of the operands that it may match."""
     operands: Iterable[Any] = ()
+    if isinstance(pattern, Block) and isinstance(pattern.op, PatternVariable):
+        key = anchor(pattern.element)
+        return anchor(pattern), (EACH, ANY if key is None else key)
     if isinstance(pattern, PatternNode):
         operands = pattern.args
     elif isinstance(pattern, Apply):
@@ -634,6 +669,7 @@ def stated_clauses(
         clause = Clause(pair.left, pair.right, (*common, *pair.conditions))
         if check is not None:
             check(clause, name, location)
+        clause = with_op_variables(clause, name, location)
         clauses.extend(with_axes(clause))
     return tuple(clauses)
 

@@ -187,6 +187,44 @@ def _deals(n: int, groups: int) -> tuple[tuple[int, ...], ...]:
     return tuple([x for x in ways if len(set(x)) == groups and x != first])
 
 
+def together(
+    matches: Sequence[Any], operands: Sequence[Variable], stays: bool
+) -> tuple[Any, list[Any], list[Variable]] | None:
+    """Return what operands share as instances of one element, and what each has of its own.
+
+    ``matches`` holds, for each operand, its shared values, its own values and its intermediates, or
+    None.  With ``stays``, an operand without axes that is no instance stands for itself.  None
+    means that the operands are not instances of one element.
+    """
+    if None not in matches:
+        shared = matches[0][0]
+        if len(matches) == 1 or all([m[0] == shared for m in matches]):
+            return shared, [m[1] for m in matches], [x for m in matches for x in m[2]]
+    are_numbers = [stays and not getattr(x.type, "ndim", 1) for x in operands]
+    pairs = list(zip(matches, are_numbers, strict=True))
+    shared = next((m[0] for m, is_number in pairs if m is not None and not is_number), None)
+    if shared is None:
+        shared = next((m[0] for m in matches if m is not None), None)
+    own, inner = [], list[Variable]()
+    for x, (match, is_number) in zip(operands, pairs, strict=True):
+        if match is not None and match[0] == shared:
+            own.append(match[1])
+            inner += match[2]
+        elif is_number:
+            own.append((x,))
+        else:
+            return None
+    return None if shared is None else (shared, own, inner)
+
+
+def alike_each(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+    """Return True if two sequences of nodes or parameters are equal, in order."""
+    return len(xs) == len(ys) and all(
+        x is y or (alike(x, y) if isinstance(x, Variable) else x == y)
+        for x, y in zip(xs, ys, strict=True)
+    )
+
+
 # The operands of an n-ary view that a variable stands for: their slots, and their combination.
 Choice = tuple[tuple[int, ...], Variable]
 
@@ -285,8 +323,8 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "apply_chain", "canonical", "checked",
-    "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds", "leaves",
-    "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady", "subsets",
-    "total", "unit", "whole", "within",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "canonical",
+    "checked", "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds",
+    "leaves", "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady",
+    "subsets", "together", "total", "unit", "whole", "within",
 ]  # fmt: skip

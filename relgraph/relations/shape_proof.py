@@ -28,6 +28,7 @@ def proved(
     place: Variable | Sequence[Variable],
     bound: Iterable[Any],
     uniform: bool = False,
+    numbers: bool = False,
 ) -> Variable | None:
     """Return what was built if its sizes fit wherever those of what it replaces do, else None.
 
@@ -35,7 +36,8 @@ def proved(
     known down to the nodes in ``bound``, for which the variables of the pattern stand; without any,
     both sides are compared to find what they share.  With ``uniform``, for answers of kanren, it
     must also be shown that operands of elementwise ops alone are broadcast, and that products hold
-    for the ranks of their operands; compiled matchers test that themselves.
+    for the ranks of their operands; compiled matchers test that themselves.  With ``numbers``, any
+    operand without axes may be stretched by elementwise ops alone, as a constant may.
     """
     if built is None:
         return None
@@ -56,7 +58,7 @@ def proved(
     if not uniform:
         return built
     changed = _changed(built, region, roots, replaced)
-    holds = not _stretches(changed) and all(lawful(x, built, changed) for x in roots)
+    holds = not _stretches(changed, numbers) and all(lawful(x, built, changed) for x in roots)
     return built if holds else None
 
 
@@ -98,7 +100,7 @@ def _changed(
     return [x for x in (*region, *_region(roots, ends, LIMIT)) if x.inputs]
 
 
-def _stretches(changed: Sequence[Variable]) -> bool:
+def _stretches(changed: Sequence[Variable], numbers: bool) -> bool:
     """Return True if an op of what is replaced, or of what was built, broadcasts an operand.
 
     A relation is stated for operands of one shape, and only elementwise ops alone may broadcast
@@ -113,7 +115,8 @@ def _stretches(changed: Sequence[Variable]) -> bool:
         elif not isinstance(x.op, BroadcastTo):  # it states what it stretches
             moved.update(x.inputs)
     return len(pointwise) < len(changed) and any(
-        not covered(x, y) and not (isinstance(y, Constant) and y.ndim == 0 and y not in moved)
+        not covered(x, y)
+        and not ((numbers or isinstance(y, Constant)) and y.ndim == 0 and y not in moved)
         for x in pointwise
         for y in x.inputs
     )

@@ -110,7 +110,8 @@ def placed(relation: Relation, built: Variable, node: Variable) -> Variable | No
     side, unless the relation declares ``broadcast=`` or is elementwise.
     """
     fitted = fit(built, node.type, node, pointwise=False)
-    return proved(fitted, node, (), uniform=not relation.broadcast)
+    uniform = not relation.broadcast
+    return proved(fitted, node, (), uniform=uniform, numbers=relation.binds_ops)
 
 
 def answers(relation: Relation, node: Variable) -> Iterator[Variable]:

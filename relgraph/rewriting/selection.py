@@ -15,6 +15,7 @@ from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher_store import stored
+from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
@@ -47,8 +48,9 @@ class Selection:
         for place, relation in enumerate(self.relations):
             for head in relation.heads:
                 self._heads.setdefault(head, []).append(place)
+        self._kinds = [head for head in self._heads if isinstance(head, OpKind)]
         self._plain: dict[Op, PlainMatcher | None] = {}
-        self._open: dict[type[Op], PlainMatcher] = {}
+        self._open: dict[tuple[Any, ...], PlainMatcher] = {}
         self._ac: dict[Any, AcMatcher | None] = {}
         self._asked: dict[Any, tuple[Any, ...]] = {}
         self.ac_ops = frozenset(op for op in self._heads if is_ac(op)) | frozenset(
@@ -112,11 +114,14 @@ class Selection:
     def needs(self) -> frozenset[Any] | None:
         """The ops, or classes of ops, without which the selection cannot fire; None for any op.
 
-        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``.
+        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``, nor a
+        relation without those of its pattern.
         """
-        if self.relations:
-            return None
         ops: set[Any] = set()
+        for relation in self.relations:
+            if relation.needs is None:
+                return None
+            ops.update(relation.needs)
         for transform in self.transforms:
             needed = getattr(transform, "needs", transform.tracks)
             if needed is None:
@@ -144,21 +149,23 @@ class Selection:
         except KeyError:
             pass
         matcher: PlainMatcher | None = None
-        heads = (op, type(op)) if op in self._heads else (type(op),)
+        general = (type(op), *[kind for kind in self._kinds if kind(op)])
+        heads = (op, *general) if op in self._heads else general
         clauses = self.clauses_of(*heads) if op not in self.ac_ops else []
         if clauses and op in self._heads:
             matcher = PlainMatcher(op, clauses)
-        elif clauses:  # only open patterns, so one matcher serves the whole class
-            matcher = self._open.get(type(op)) or PlainMatcher(op, clauses)
-            self._open[type(op)] = matcher
+        elif clauses:  # only open patterns, so one matcher serves all ops with these heads
+            matcher = self._open.get(general) or PlainMatcher(op, clauses)
+            self._open[general] = matcher
         self._plain[op] = matcher
         return matcher
 
     def clauses_of(self, *heads: Any) -> list[tuple[Relation, int]]:
         """Return the clauses that match one of these heads, in declared order.
 
-        A class of ops as a head stands for the patterns that leave its parameters open.  A clause
-        is a relation and the number of the clause in it.
+        A class of ops as a head stands for the patterns that leave its parameters open, and a
+        kind of ops for those that leave the op open.  A clause is a relation and the number of the
+        clause in it.
         """
         places = sorted({i for head in heads for i in self._heads.get(head, ())})
         return [

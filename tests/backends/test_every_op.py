@@ -17,6 +17,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ops import sorting
 from relgraph.ops.linalg import factored_solve
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
+from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
 from relgraph.ops.reductions import Bottom, Top
 from tests.test_documentation import op_classes
 
@@ -163,6 +164,14 @@ SQUARE = {
     "SolveTriangular": (
         lambda a, s, v: rg.solve_triangular(a, v, lower=True),
         lambda a, s, v: scipy.linalg.solve_triangular(a, v, lower=True),
+    ),
+    "TriangularMatmul": (
+        lambda a, s, v: TriangularMatmul(True, 0)(np.linalg.cholesky(s), a),
+        lambda a, s, v: np.linalg.cholesky(s) @ a,
+    ),
+    "TridiagonalMatmul": (
+        lambda a, s, v: TridiagonalMatmul(1)(a, rg.diag(v)),
+        lambda a, s, v: a @ np.diag(v),
     ),
     "Cholesky": both(lambda a, s, v: np.linalg.cholesky(s)),
     "ChoSolve": (

@@ -20,7 +20,8 @@ def stages(name, nonfinite="assume"):
 
 
 PASSES = {
-    "structured_products", "matmul_chain", "reuse_factorisation", "gemm_narrow", "outer_in_loop",
+    "structured_products", "matmul_chain", "distribute_matmul", "reuse_factorisation",
+    "gemm_narrow", "structured_kernels", "outer_in_loop",
 }  # fmt: skip
 ASKED_FOR = {"gemm", "gemv", "ger", "syrk"}  # slower than a product and a loop
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import relgraph as rg
+from relgraph.ops.concatenate import Concatenate
 from tests.errors.cases import A, B, Cases, x, y
 from tests.samples import distribute_matmulo
 
@@ -268,6 +269,91 @@ def equal_sides():
         return rg.exp(x), rg.exp(x)
 
     return sameo
+
+
+@mistake
+def op_variable_without_kind():
+    """an op variable of no kind"""
+
+    @rg.identity
+    def lift_transposeo(f, x):
+        return f(x.mT), f(x).mT
+
+
+@mistake
+def op_variable_of_unknown_kind():
+    """an op variable of a kind that does not exist"""
+
+    @rg.identity(where=lambda f: rg.op_kindo(f, "elementwize"))
+    def lift_transposeo(f, x):
+        return f(x.mT), f(x).mT
+
+
+@mistake
+def op_variable_on_one_side():
+    """an op variable on the other side only"""
+
+    @rg.identity(where=rg.elementwiseo)
+    def some_functiono(f, x):
+        return rg.exp(x), f(x)
+
+    return rg.rewrite_graph(rg.exp(x), some_functiono)
+
+
+@mistake
+def op_variable_of_wrong_arity():
+    """an op variable on more operands than its ops take"""
+
+    @rg.identity(where=rg.reductiono)
+    def reduce_twoo(f, x, y):
+        return f(x, y), f(y, x)
+
+
+@mistake
+def op_variable_with_dots():
+    """three dots after two operands"""
+
+    @rg.identity(where=rg.elementwiseo)
+    def lift_transposeo(f, x, y):
+        return f(x.mT, y.mT, ...), f(x, y, ...).mT
+
+
+@mistake
+def op_variable_as_operand():
+    """an op variable that is an operand too"""
+
+    @rg.identity(where=rg.elementwiseo)
+    def apply_twiceo(f, x):
+        return f(f, x), f(x)
+
+
+@mistake
+def op_variable_beside_product():
+    """an op variable beside a product of matrices"""
+
+    @rg.identity(where=rg.linearo)
+    def linear_producto(f, x, y):
+        return f(x @ y), f(x) @ y
+
+
+@mistake
+def sequence_in_sum():
+    """a sequence of operands in a sum"""
+
+    @rg.identity
+    def sum_of_sequenceo(x, k):
+        return rg.exp(rg.add(x, *k)), rg.exp(x)
+
+
+@mistake
+def too_many_sequences():
+    """three sequences of operands to match"""
+
+    @rg.identity
+    def joino(a, b, c, k):
+        return Concatenate(k)(*a, *b, *c), Concatenate(k)(*a, Concatenate(k)(*b), *c)
+
+    return rg.rewrite_graph(rg.concatenate([x, y]), joino)
 
 
 @mistake

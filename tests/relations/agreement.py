@@ -8,7 +8,13 @@ from __future__ import annotations
 from itertools import islice, product
 from typing import Any
 
-from relgraph.checking.generators.cases import cases, rewrite_of, sides
+from relgraph.checking.generators.cases import (
+    cases,
+    clauses_of,
+    never_compared,
+    rewrite_of,
+    sides,
+)
 from relgraph.checking.generators.instances import facts_of, instances
 from relgraph.checking.generators.shapes import dtypes_of, is_pointwise, shapes_of
 from relgraph.checking.matching import canonical, match
@@ -45,6 +51,7 @@ def fires(relation: Relation) -> Outcome:
                 continue
             fired += 1
             first = not relation.backward or len(relation.clauses or ()) == 1
+            first = first and not relation.binds_ops  # which may leave a number where it is
             comparable = isinstance(other, Variable) and other.type.narrows(graph.type)
             if first and comparable and canonical(result) != canonical(other):
                 what = "makes another graph than its other side"
@@ -52,7 +59,7 @@ def fires(relation: Relation) -> Outcome:
         tried += fired
         if not fired:
             idle.append(clause)
-    return Outcome(tried, None, tuple(idle))
+    return Outcome(tried, None, never_compared(relation, idle))
 
 
 def one_dtype(graph: Variable, other: Any, *inputs: Variable) -> bool:
@@ -78,7 +85,7 @@ def kanren_answers(relation: Relation) -> Outcome:
         tried += agreed
         if not agreed:
             idle.append(clause)
-    return Outcome(tried, None, tuple(idle))
+    return Outcome(tried, None, never_compared(relation, idle))
 
 
 def answers(relation: Relation, node: Variable) -> bool:
@@ -111,7 +118,7 @@ def swaps(node: Variable, most: int = 64) -> list[Variable]:
 def near_misses(relation: Relation) -> Outcome:
     """Check graphs that differ from a side in one place: matcher and kanren agree on them."""
     tried, idle = 0, []
-    clauses = [c for c in relation.clauses or () if rewrite_of(relation, c) is not None]
+    clauses = [c for c in clauses_of(relation) if rewrite_of(relation, c) is not None]
     step = -(-len(clauses) // FAMILY)
     for number, clause in enumerate(clauses):
         before = tried
@@ -130,7 +137,7 @@ def near_misses(relation: Relation) -> Outcome:
             tried += 1
         if tried == before:
             idle.append(clause)
-    return Outcome(tried, None, tuple(idle))
+    return Outcome(tried, None, never_compared(relation, idle))
 
 
 def graph_of(relation: Relation, clause: Clause, ways: list[Clause]) -> Variable | None:
@@ -161,7 +168,7 @@ def held_back(relation: Relation) -> Outcome:
                 return Outcome(asked, _failure(relation, clause, graph, what))
         if asked == before:
             idle.append(clause)
-    return Outcome(asked, None, tuple(idle))
+    return Outcome(asked, None, never_compared(relation, idle))
 
 
 def asks_for_facts(relation: Relation, clause: Clause) -> bool:

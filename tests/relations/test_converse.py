@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import islice, permutations, product
 
-from relgraph.checking.generators.cases import rewrite_of
+from relgraph.checking.generators.cases import clauses_of, rewrite_of
 from relgraph.checking.generators.instances import instances
 from relgraph.checking.generators.shapes import dtypes_of, shapes_of
 from relgraph.ir.graph import toposort
@@ -154,13 +154,13 @@ def of_one_dtype(graph):
 
 @every_direction
 def test_sides_in_any_arrangement(theme, relation):
-    graphs = [g for clause in relation.clauses for g in sides_of(theme, relation, clause)]
+    graphs = [g for clause in clauses_of(relation) for g in sides_of(theme, relation, clause)]
     assert sum(check(relation, g) for g in graphs)
 
 
 @every_direction
 def test_sides_with_larger_sums_and_products(theme, relation):
-    for clause in relation.clauses:
+    for clause in clauses_of(relation):
         for graph in sides_of(theme, relation, clause)[:1]:
             for larger in islice(filter(small, enlarged(graph)), 4):
                 check(relation, larger)
@@ -168,7 +168,7 @@ def test_sides_with_larger_sums_and_products(theme, relation):
 
 @every_direction
 def test_near_misses(theme, relation):
-    running = (c for c in relation.clauses if rewrite_of(relation, c) is not None)
+    running = (c for c in clauses_of(relation) if rewrite_of(relation, c) is not None)
     for clause in running:
         for changed, *_ in islice(near_misses(clause, relation.backward), 4):
             for graph in sides_of(theme, relation, changed)[:1]:

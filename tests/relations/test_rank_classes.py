@@ -361,3 +361,22 @@ def test_few_instances_are_remembered(monkeypatch):
         assert rg.rewrite_graph((x @ y) @ z, relation) is x @ (y @ z)
         sizes.append(len(rank_classes._remembered))
     assert sizes == [1, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("needs_scalars", [False, True])
+def test_a_product_with_a_number_computed_from_values_fires(needs_scalars):
+    def product_of(c, d):
+        value = c.value.item() * d.value.item() if needs_scalars else c.value * d.value
+        return rg.constant(value)
+
+    @rg.identity(
+        where=lambda c, d, e: (rg.constanto(c), rg.constanto(d), rg.calco(e, product_of, c, d)),
+        specials="assumes_finite",
+        broadcast="*",
+    )
+    def merge_coefficientso(c, d, e, X, Y):
+        """(c X) (d Y) = e X Y, where e is c d."""
+        return (c * X) @ (d * Y), e * (X @ Y)
+
+    A, B = rg.matrices("A B", shape=(3, 3))
+    assert rg.rewrite_graph((2.0 * A) @ (3.0 * B), merge_coefficientso) is 6.0 * (A @ B)

@@ -13,6 +13,7 @@ from relgraph.lowering.expansion import expanded as rows_expanded
 from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
+from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
@@ -55,6 +56,10 @@ def _ger(node: Variable, *operands: Variable) -> Variable:
     return _map("add", a, _map("multiply", alpha, _map("multiply", column, y)))
 
 
+def _product(node: Variable, *operands: Variable) -> Variable:
+    return apply(Matmul(), operands)
+
+
 def _outer(node: Variable, *operands: Variable) -> Variable | None:
     x, y = operands
     if x.ndim != 1 or y.ndim != 1:
@@ -95,4 +100,6 @@ _EXPANSIONS: dict[type[Op], Callable[..., Variable | None]] = {
     Syrk: _syrk,
     Ger: _ger,
     Outer: _outer,
+    TriangularMatmul: _product,
+    TridiagonalMatmul: _product,
 }

@@ -17,6 +17,7 @@ from relgraph.checking.generators.arrays import generator, shape_of
 from relgraph.checking.generators.cases import (
     Firing,
     Side,
+    clauses_of,
     drawn_sides,
     firings,
     needs_regular,
@@ -89,7 +90,7 @@ def keeps_branches(
 
 def _firings(relation: Relation) -> Iterator[tuple[Clause, list[Firing]]]:
     """Yield a few graphs of each clause that the relation fires on, graphs of floats first."""
-    for clause in relation.clauses or ():
+    for clause in clauses_of(relation):
         pools = _pools(relation, clause)
         some = next(filter(None, (list(_preferred(relation, p, GRAPHS)) for p in pools)), [])
         shapes = shapes_of(relation, clause)

@@ -143,6 +143,8 @@ def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = F
             value = np.tril(value)
         if "upper_triangular" in facts:
             value = np.triu(value)
+        if "tridiagonal" in facts:
+            value = np.triu(np.tril(value, 1), -1)
         if "diagonal" in facts:
             value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
         if {"spd", "psd"} & facts:

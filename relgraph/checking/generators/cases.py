@@ -35,6 +35,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.relations.clause import Clause, with_block
+from relgraph.relations.op_variables import Sample, samples_of
 from relgraph.relations.pattern import variables
 from relgraph.relations.relation import Relation
 
@@ -44,9 +45,28 @@ Side = tuple[Variable, Any, Instance]  # the graph to match, the graph to build,
 Firing = tuple[Variable, Variable, Instance]  # a matched graph, its replacement, and its instance
 
 
+@lru_cache(2048)
+def clauses_of(relation: Relation) -> tuple[Clause, ...]:
+    """Return the clauses of a relation to make graphs of: samples, where they have op variables."""
+    return tuple([sample for clause in relation.clauses or () for sample in samples_of(clause)])
+
+
+def never_compared(relation: Relation, idle: Iterable[Clause]) -> tuple[Clause, ...]:
+    """Return the idle clauses without the samples of a clause of which another one is not idle."""
+    idle = list(idle)
+    runs = [c for c in clauses_of(relation) if rewrite_of(relation, c) is not None]
+    compared = [origin_of(c) for c in runs if not any(c is x for x in idle)]
+    return tuple([c for c in idle if not any(origin_of(c) is x for x in compared)])
+
+
+def origin_of(clause: Clause) -> Clause:
+    """Return the declared clause that one is a sample of, or the clause itself."""
+    return clause.origin if isinstance(clause, Sample) else clause
+
+
 def rewrite_of(relation: Relation, clause: Clause) -> Any:
     """Return the rewrite of a clause in its relation's direction, or None if it cannot run."""
-    key = str(with_block(clause).left)
+    key = str(with_block(origin_of(clause)).left)
     return next((r for r in relation.rewrites if str(r.origin.left) == key), None)
 
 
@@ -76,7 +96,7 @@ def each_case(
     equal: bool = False,
 ) -> Iterator[tuple[Clause, Iterator[Side]]]:
     """Yield the items of :func:`cases`; the sides are built lazily."""
-    for clause in relation.clauses or ():
+    for clause in clauses_of(relation):
         if rewrite_of(relation, clause) is None:
             continue
         of_inputs = dtypes
@@ -132,7 +152,7 @@ def one_sided(
     Operands of random shapes rarely fit together; with ``alike``, there are only two shapes.
     """
     clauses: dict[Variable, Clause] = {}
-    for clause in relation.clauses or ():
+    for clause in clauses_of(relation):
         if rewrite_of(relation, clause) is None:
             continue
         side = clause.right if relation.backward else clause.left

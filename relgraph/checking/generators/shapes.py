@@ -16,7 +16,7 @@ from relgraph.ops.elementwise import Elementwise, Row
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace, Tril, Triu
 from relgraph.ops.reductions import LogSoftmax, Reduction, Softmax
 from relgraph.ops.shape import BroadcastTo, Reshape
-from relgraph.relations.clause import Clause
+from relgraph.relations.clause import Clause, traits
 from relgraph.relations.declaration import axis_kinds
 from relgraph.relations.pattern import OpPattern, PatternNode, PatternVariable, Term, subterms
 from relgraph.relations.relation import Relation
@@ -117,7 +117,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "n": [3], "m": [3], "k": [0], "lower": [True, False], "full_matrices": [False, True],
     "mode": ["reduced", "complete"],
     "message": ["it does not hold"],
-    "assume": ["general", "spd"], "trans": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
+    "assume": ["general", "symmetric", "spd"],
+    "trans": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
     "facts": [("positive",), ("finite",)], "subscripts": ["ab,bc->ac", "ab->ba", "a,a->"],
     "spec": [
         (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),
@@ -140,7 +141,7 @@ def shapes_of(relation: Relation, clause: Clause) -> Shapes:
     if is_pointwise(clause):
         return ELEMENTWISE
     nodes = _nodes(clause.left, clause.right)
-    classes = [x.op.cls if isinstance(x.op, OpPattern) else type(x.op) for x in nodes]
+    classes: list[Any] = [x.op.cls if isinstance(x.op, OpPattern) else type(x.op) for x in nodes]
     if any(cls.conditioned or issubclass(cls, OF_MATRICES) for cls in classes):
         return LINALG
     reduces = theme is not None or any(issubclass(cls, ALONG_AXES) for cls in classes)
@@ -155,10 +156,7 @@ def _themes() -> dict[int, str]:
 
 def is_pointwise(clause: Clause) -> bool:
     """Return True if both sides are elementwise."""
-    return all(
-        x.op.cls.pointwise if isinstance(x.op, OpPattern) else x.op.pointwise
-        for x in _nodes(clause.left, clause.right)
-    )
+    return all(traits(x.op).pointwise for x in _nodes(clause.left, clause.right))
 
 
 def _nodes(*terms: Term) -> list[PatternNode]:

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from relgraph.checking.generators.cases import rewrite_of
+from relgraph.checking.generators.cases import clauses_of, rewrite_of
 from relgraph.checking.generators.instances import INVALID, Refused, build
 from relgraph.checking.generators.shapes import (
     ELEMENTWISE,
@@ -132,7 +132,7 @@ def rules_of(relations: Sequence[Relation]) -> list[Rule]:
     """Return the clauses of relations that run in the direction selected."""
     rules = []
     for relation in relations:
-        for clause in relation.clauses or ():
+        for clause in clauses_of(relation):
             side = clause.right if relation.backward else clause.left
             if isinstance(side, PatternNode) and rewrite_of(relation, clause) is not None:
                 rules.append(Rule(relation, clause, side))

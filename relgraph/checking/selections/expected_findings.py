@@ -42,11 +42,18 @@ _SIGNS = (
     "these two facts"
 )
 
+_LONGER = (
+    "lift_transposeo fires first in a sum of two; it gathers the terms of a longer sum that are "
+    "transposes, where others are not"
+)
+
 # Kind, relation, other relation, reason; names may contain wildcards, in either order.
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("shadowed", "merge_specify_shapeo", "*", _TRIVIAL),
     ("shadowed", "specify_shape_broadcasto", "*", _TRIVIAL),
     ("shadowed", "broadcast_expand_dimso", "*", _OUTSIDE),
+    ("shadowed", "transpose_addo.reversed", "lift_transposeo", _LONGER),
+    ("missed", "cut_broadcast_too", "cancel_add_subtracto", _ORDER),
     ("missed", "merge_seto", "add_readso", _ORDER),
     ("missed", "double_addo", "distribute_kron*", _TWICE),
     ("missed", "double_addo", "add_block_diago", _TWICE),
@@ -55,8 +62,6 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("missed", "solve_diagonal_*o", "solve_*_triangularo", _SMALL),
     ("missed", "solve_lower_triangularo", "solve_upper_triangularo", _SMALL),
     ("missed", "solve_orthogonalo", "solve_*_triangularo", _SIGNS),
-    ("missed", "absorb_broadcast_too", "cancel_subtract_addo", _ORDER),
-    ("missed", "absorb_broadcast_too", "absorb_extremeo", _ORDER),
 )
 
 

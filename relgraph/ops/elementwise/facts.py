@@ -411,8 +411,8 @@ def structure(
 ) -> Facts:
     """Return the matrix facts of an elementwise result, from two columns of its row.
 
-    Applying one function to every element keeps symmetry.  It keeps the zeros of a triangle where
-    it takes zeros to zero.
+    Applying one function to every element keeps symmetry.  It keeps the zeros of a triangle or a
+    band where it takes zeros to zero.
     """
     type_ = node.type
     if type_.ndim < 2 or not isinstance(type_, TensorType):
@@ -425,7 +425,7 @@ def structure(
         for number, same, x in zip(single, whole, operands, strict=True)
     ) and any(whole):
         names.append("symmetric")
-    for triangle in ("lower_triangular", "upper_triangular"):
+    for triangle in ("lower_triangular", "upper_triangular", "tridiagonal"):
         triangular = [same and holds(x, triangle) for same, x in zip(whole, operands, strict=True)]
         if _keeps_zeros(zero, triangular, operands):
             names.append(triangle)

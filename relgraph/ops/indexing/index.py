@@ -41,6 +41,7 @@ class Index(Op):
     measure = (5, (4, 1))
     parameters = ("spec",)
     moves_elements = True
+    rearranges = linear = True
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the part."""

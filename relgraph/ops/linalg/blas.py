@@ -160,7 +160,7 @@ class Gemm(_Accumulation):
     def _call(self, letter: str, array: Any, alpha: float, *operands: Any) -> None:
         # array.T is added the product of the transposes in the other order.
         a, b = map(_columns, operands)
-        _routine(letter, "gemm")(alpha, b[0], a[0], 1.0, array.T, b[1], a[1], 1)
+        blas_routine(letter, "gemm")(alpha, b[0], a[0], 1.0, array.T, b[1], a[1], 1)
 
 
 class Gemv(_Accumulation):
@@ -186,7 +186,7 @@ class Gemv(_Accumulation):
     def _call(self, letter: str, array: Any, alpha: float, *operands: Any) -> None:
         a, x = operands
         columns, turned = _columns(a)
-        _routine(letter, "gemv")(alpha, columns, x, 1.0, array, 0, 1, 0, 1, 1 - turned, 1)
+        blas_routine(letter, "gemv")(alpha, columns, x, 1.0, array, 0, 1, 0, 1, 1 - turned, 1)
 
 
 class Ger(_Accumulation):
@@ -211,7 +211,7 @@ class Ger(_Accumulation):
 
     def _call(self, letter: str, array: Any, alpha: float, *operands: Any) -> None:
         x, y = operands
-        _routine(letter, "ger")(alpha, y, x, 1, 1, array.T, 0, 0, 1)
+        blas_routine(letter, "ger")(alpha, y, x, 1, 1, array.T, 0, 0, 1)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost a multiplication and an addition for each element."""
@@ -247,7 +247,7 @@ class Syrk(_Accumulation):
 
     def _call(self, letter: str, array: Any, alpha: float, *operands: Any) -> None:
         columns, turned = _columns(operands[0])
-        _routine(letter, "syrk")(alpha, columns, 1.0, array.T, 1 - turned, 0, 1)
+        blas_routine(letter, "syrk")(alpha, columns, 1.0, array.T, 1 - turned, 0, 1)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost half of a product, and one addition for each element."""
@@ -259,7 +259,7 @@ class Syrk(_Accumulation):
 
 
 @cache
-def _routine(letter: str, name: str) -> Any:
+def blas_routine(letter: str, name: str) -> Any:
     """Return a routine of SciPy's BLAS; SciPy is imported when the first one is asked for."""
     from scipy.linalg import blas
 

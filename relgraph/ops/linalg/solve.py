@@ -30,12 +30,14 @@ from relgraph.ops.linalg.lapack import (
     float_dtype,
     inverse,
     positive_definite,
+    small_solution,
     solved,
+    symmetric,
     triangular,
 )
 from relgraph.ops.linalg.structured import last_two
 
-ASSUMPTIONS = ("general", "spd")
+ASSUMPTIONS = ("general", "symmetric", "spd")
 _TRANS = {"N": 0, "T": 1, "C": 1, 0: 0, 1: 1, 2: 1}
 
 
@@ -246,12 +248,14 @@ class Solve(SystemOp):
     Parameters
     ----------
     assume : str
-        What is taken for granted of ``a``: "general" nothing, "spd" that it is symmetric positive
-        definite (its lower triangle is read, and Cholesky's factor used).
+        What is taken for granted of ``a``: "general" nothing, "symmetric" that it is symmetric
+        (its lower triangle is read, and factors of Bunch and Kaufman used), "spd" that it is
+        symmetric positive definite (the same, with Cholesky's factor).
     """
 
     __slots__ = ()
     name = "solve"
+    overhead = 2800
     measure = (60, 4)
     parameters = ("assume",)
     inverts = True
@@ -267,18 +271,23 @@ class Solve(SystemOp):
         return (assume,)
 
     def termination_measure(self) -> Measure:
-        """Weigh less where Cholesky's factor is used, so that rewriting may say so."""
-        return (58, 4) if self.params[0] == "spd" else self.measure
+        """Weigh less where more is assumed, so that rewriting may say so."""
+        return {"symmetric": (59, 4), "spd": (58, 4)}.get(self.params[0], self.measure)
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand an invertible matrix, where all of it is read."""
         return ("invertible", "") if self.params[0] == "general" else ()
 
     def perform(self, *values: Any) -> Any:
-        """Solve with NumPy, or by Cholesky's factor."""
+        """Solve with LAPACK, as NumPy does, or by Cholesky's factor."""
         if self.params[0] == "general":
-            return np.linalg.solve(*values)
+            a, b = values
+            x = small_solution(a, b) if a.ndim == 2 else None
+            return np.linalg.solve(a, b) if x is None else x
         a, b = common_floats(*values)
+        if self.params[0] == "symmetric":
+            x = small_solution(a, b) if a.ndim == 2 else None
+            return solved(symmetric, a, b) if x is None else x
         if not b.size:
             np.linalg.cholesky(a)  # without a right side, too, the matrix needs a factor
         return solved(positive_definite, a, b)
@@ -349,7 +358,7 @@ def solve(a: Any, b: Any, assume: str = "general") -> Any:
 
     b (Variable, array-like or pattern, [n] or [..., n, k]): A vector only where it has one
         dimension, as in NumPy 2.
-    assume ({"general", "spd"}): What is taken for granted of ``a``.
+    assume ({"general", "symmetric", "spd"}): What is taken for granted of ``a``.
     Returns (Variable, [..., n] or [..., n, k]):
     ShapeError: When the sizes differ.
 

@@ -90,6 +90,7 @@ class _Diagonals(Op):
     parameters = ("k",)
     arity = 1
     moves_elements = True
+    linear = True
 
     @classmethod
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -135,7 +136,8 @@ class Diag(_Diagonals):
         (x,), k = operands, self.params[0]
         facts = kept(x, *SURVIVE_ZEROS)
         if k:
-            return facts | proved("lower_triangular" if k < 0 else "upper_triangular")
+            band = ("tridiagonal",) if abs(k) == 1 else ()
+            return facts | proved("lower_triangular" if k < 0 else "upper_triangular", *band)
         facts |= proved("identity" if uniform_value(node.inputs[0]) == 1 else "diagonal")
         if x.holds("nonzero"):
             facts |= proved("invertible")
@@ -157,6 +159,7 @@ class Diagonal(_Diagonals):
     __slots__ = ()
     name = "diagonal"
     measure = (1, 2)
+    rearranges = True
     view = True
     overhead = 800
 
@@ -182,6 +185,7 @@ class Trace(Op):
     name = "trace"
     measure = (1, 4)
     arity = 1
+    linear = True
     returns_new_array = True
 
     def infer(self, *types: Any) -> Type:
@@ -247,7 +251,7 @@ class Triu(_Triangle):
         return np.triu(values[0], self.params[0])
 
 
-_TRIANGLES = ("lower_triangular", "upper_triangular", "diagonal")
+_TRIANGLES = ("lower_triangular", "upper_triangular", "diagonal", "tridiagonal")
 
 
 def last_two(x: TensorType, what: str) -> tuple[Dim, Dim]:

@@ -35,7 +35,7 @@ TIDY = ("canonicalize", "specialize", "fast_run")
 SEARCH = ("linear_algebra", "search")
 divide = Elementwise("true_divide")
 inv, det, diag = Inv(), Det(), Diag(0)
-solve, solve_spd = Solve("general"), Solve("spd")
+solve, solve_spd, solve_symmetric = Solve("general"), Solve("spd"), Solve("symmetric")
 slogdet, first, second, outer = Slogdet(), GetItem(0), GetItem(1), Outer()
 beside, above = Concatenate(-1), Concatenate(-2)
 
@@ -121,7 +121,19 @@ def solve_spdo(A, b):
     The error is within c n u cond(A) |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
-    return solve(A, b), solve_spd(A, b)
+    yield solve(A, b), solve_spd(A, b)
+    yield solve_symmetric(A, b), solve_spd(A, b)
+
+
+@identity(tags=SPECIALIZE, where=lambda A: facto(A, "symmetric"), specials="assumes_finite")
+def solve_symmetrico(A, b):
+    """solve(A, b) = A^-1 b by the symmetric factors of Bunch and Kaufman.
+
+    Holds where A is invertible.
+    The error is within c n u cond(A) |x|.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.4.
+    """
+    return solve(A, b), solve_symmetric(A, b)
 
 
 @identity(
@@ -522,6 +534,7 @@ RELATIONS: tuple[Relation, ...] = (
     solve_lower_triangularo,
     solve_upper_triangularo,
     solve_spdo,
+    solve_symmetrico,
     det_transposeo,
     det_invo,
     det_matmulo,

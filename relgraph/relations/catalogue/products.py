@@ -161,16 +161,6 @@ def transpose_addo(A, B):
     return matrix_transpose(A + B), matrix_transpose(A) + matrix_transpose(B)
 
 
-@identity(tags=CANONICAL, rounding="exact")
-def transpose_subtracto(A, B):
-    """(A - B).mT = A.mT - B.mT.
-
-    Holds where A and B have one shape.
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
-    """
-    return matrix_transpose(A - B), matrix_transpose(A) - matrix_transpose(B)
-
-
 @identity(tags=TIDY, where=lambda A: symmetrico(A))
 def remove_transpose_symmetrico(A):
     """A.mT = A for a symmetric A.
@@ -504,7 +494,6 @@ RELATIONS: tuple[Relation, ...] = (
     lift_matmul_multiplyo,
     transpose_matmulo.reversed,
     transpose_addo.reversed,
-    transpose_subtracto.reversed,
     remove_transpose_symmetrico,
     remove_matmul_eyeo,
     trace_transposeo,

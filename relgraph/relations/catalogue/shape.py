@@ -9,16 +9,13 @@ import math
 from typing import Any
 
 from relgraph.ops.arguments import solve
-from relgraph.ops.elementwise import add, maximum, minimum, multiply, subtract, true_divide
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, spans
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.kanren.goals import calco, checko
 from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
-COMMUTATIVE = (add, multiply, maximum, minimum)
-OTHERS = (subtract, true_divide)
 
 
 # Reshapes.
@@ -218,25 +215,6 @@ def merge_broadcast_too(x, s, t):
     return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
 
 
-@identity(
-    tags=TIDY,
-    where=lambda x, c, s: checko(spans, x, c, s, label="x has the axes"),
-    rounding="exact",
-    broadcast="*",
-)
-def absorb_broadcast_too(x, c, s, y, a, z, b):
-    """x + broadcast_to(c, s) = x + c, and so for -, *, /, max and min, on either side.
-
-    Source: an elementwise op broadcasts its operands, by the same rule.
-    """
-    for sizes in ((), (Dim(a)(y),), (Dim(a)(y), Dim(b)(z))):  # those that are not static
-        repeated = BroadcastTo(s)(c, *sizes)
-        for op in (*COMMUTATIVE, *OTHERS):
-            yield op(x, repeated), op(x, c)
-        for op in OTHERS:
-            yield op(repeated, x), op(c, x)
-
-
 RELATIONS: tuple[Relation, ...] = (
     merge_reshapeo,
     remove_reshapeo,
@@ -248,5 +226,4 @@ RELATIONS: tuple[Relation, ...] = (
     merge_squeezeo,
     cancel_squeeze_expand_dimso,
     merge_broadcast_too,
-    absorb_broadcast_too,
 )

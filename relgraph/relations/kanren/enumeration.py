@@ -28,6 +28,7 @@ from relgraph.relations.kanren.search import (
     search,
     substitution,
 )
+from relgraph.relations.op_variables import with_op_variables
 from relgraph.relations.pattern import (
     Block,
     Pattern,
@@ -81,7 +82,8 @@ def enumerate_clauses(
                 "Some variable is equated with a term that holds it.",
             )
         try:
-            clauses.append(_clause(left, right, data, residuals(final)))
+            clause = _clause(left, right, data, residuals(final))
+            clauses.append(with_op_variables(clause, name, location))
         except (_NoClause, RelgraphError, OutOfSteps, RecursionError):
             return None
     for clause in clauses:
@@ -204,10 +206,11 @@ class _Tails:
         """Return one side as a pattern, with blocks for its open tails."""
         if type(term) is ConsPair:
             op, tail = term.car, self.same.get(term.cdr, term.cdr)
-            if not (isinstance(op, Op) and is_ac(op) and tail in self.elements):
+            applies = isvar(op) or (isinstance(op, Op) and is_ac(op))
+            if not (applies and tail in self.elements):
                 raise _NoClause
             element, own = self.elements[tail]
-            return Block(op, element, (own,))
+            return Block(from_term(op, self.names) if isvar(op) else op, element, (own,))
         if isinstance(term, ExpressionTuple):
             if any(type(x) is ConsPair for x in term):
                 head, *rest = term

@@ -38,6 +38,7 @@ from relgraph.relations.kanren.residuals import (
     with_residuals,
 )
 from relgraph.relations.nary import leaves
+from relgraph.relations.op_kinds import kind_of_ops
 from relgraph.relations.pattern import Pattern, to_term
 
 State = dict[Any, Any]
@@ -67,8 +68,8 @@ class Suspended:
     Attributes
     ----------
     kind : str
-        ``"check"``, ``"calc"``, ``"map"`` or ``"flatten"``; ``"reduce"``, made from a calc of two
-        operands, computes one value from any number of them.
+        ``"check"``, ``"calc"``, ``"map"``, ``"flatten"`` or ``"join"``; ``"reduce"``, made from a
+        calc of two operands, computes one value from any number of them.
     args : tuple
         Its arguments, as terms.
     label : str
@@ -95,8 +96,7 @@ class Suspended:
 
     def decide(self, state: State) -> Iterable[State] | None:
         """Return the states in which the goal holds, or None while its arguments are open."""
-        solve = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten}[self.kind]
-        return solve(self, state)
+        return _SOLVED[self.kind](self, state)
 
     @property
     def computes(self) -> bool:
@@ -121,9 +121,18 @@ def _ground(term: Any, state: State) -> Any:
     """Return a term's value: a node, a number or a parameter; ``_OPEN`` while it has none."""
     value = reify(to_term(term) if isinstance(term, Pattern) else term, state)
     if isinstance(value, ExpressionTuple):
-        open_ = any(isvar(x) for x in _atoms(value))
-        return _OPEN if open_ else raise_(value)
+        if any(isvar(x) for x in _atoms(value)):
+            return _OPEN
+        return tuple(map(raise_, value)) if _are_operands(value) else raise_(value)
     return _OPEN if isvar(value) or type(value) is ConsPair else value
+
+
+def _are_operands(value: ExpressionTuple) -> bool:
+    """Return True if a term is a sequence of operands, not an op applied to operands."""
+    head = value[0] if value else None
+    if isinstance(head, ExpressionTuple):  # an application, or an op with its parameters
+        return not isinstance(head[0], type)
+    return not isinstance(head, Op | type)
 
 
 def _atoms(term: Any) -> Iterator[Any]:
@@ -346,6 +355,70 @@ finiteo = _fact_goal("finite", "Relate graphs whose elements are proved finite."
 integero = _fact_goal("integer", "Relate graphs whose elements are proved integers.")
 invertibleo = _fact_goal("invertible", "Relate matrices proved invertible.")
 symmetrico = _fact_goal("symmetric", "Relate matrices proved symmetric.")
+
+
+@checks_arguments
+def op_kindo(f: Any, kind: str) -> Suspended:
+    """Relate ops of a kind; it says what an op variable of an identity stands for.
+
+    Parameters
+    ----------
+    f : pattern variable or op
+        The op to decide.
+    kind : str
+        ``"elementwise"``, ``"reduction"``, ``"linear"`` or ``"rearrangement"``.
+
+    Returns
+    -------
+    goal
+        Suspended until ``f`` is bound.
+
+    Raises
+    ------
+    DomainError
+        For a kind that does not exist.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.identity(where=lambda f: rg.op_kindo(f, "elementwise"), broadcast=["x"])
+    ... def lift_matrix_transposeo(f, x):
+    ...     '''f(x.mT, ...) = f(x, ...).mT.'''
+    ...     return f(x.mT, ...), f(x, ...).mT
+    >>> A, B = rg.matrices("A B")
+    >>> rg.rewrite_graph(rg.tanh(A.mT - 2 * B.mT), lift_matrix_transposeo)
+    tanh(A - 2 * B).mT
+    """
+    holds = kind_of_ops(kind)
+    return Suspended("check", (f,), f"{holds.name}({f!r})", holds)
+
+
+def _kind_goal(kind: str) -> Callable[[Any], Suspended]:
+    """Return the goal ``kindo``; a parameter of that name makes it a condition by itself."""
+
+    def goal(f: Any) -> Suspended:
+        return op_kindo(f, kind)
+
+    goal.__name__ = goal.__qualname__ = f"{kind}o"
+    goal.__doc__ = f"""{kind_of_ops(kind).summary}
+
+    Parameters
+    ----------
+    f : pattern variable or op
+        The op to decide.
+
+    Returns
+    -------
+    goal
+        Suspended until ``f`` is bound.
+    """
+    return goal
+
+
+elementwiseo = _kind_goal("elementwise")
+reductiono = _kind_goal("reduction")
+linearo = _kind_goal("linear")
+rearrangemento = _kind_goal("rearrangement")
 constanto = _unary_goal("constant", _is_constant, "Relate constants.")
 floato = _unary_goal("float", _is_float, "Relate graphs of a floating dtype.")
 
@@ -445,6 +518,60 @@ def _map(goal: Suspended, state: State) -> Iterable[State] | None:
     return lall(*[goal.function(x, y) for x, y in pairs])(s) if fresh else [s]
 
 
+def joino(whole: Any, parts: Sequence[Any], are_sequences: Sequence[bool]) -> Suspended:
+    """Relate a sequence of operands to the operands and sequences that it consists of.
+
+    Parameters
+    ----------
+    whole : etuple or logic variable
+        The sequence.
+    parts : sequence of terms
+        Its parts, in order.
+    are_sequences : sequence of bool
+        Which parts are sequences themselves, of any length.
+
+    Returns
+    -------
+    goal
+        Suspended until the whole, or all its parts that are sequences, are bound.
+    """
+    return Suspended("join", (whole, tuple(are_sequences), *parts), "joino", _none)
+
+
+def _join(goal: Suspended, state: State) -> Iterable[State] | None:
+    whole, are_sequences, *parts = (reify(to_term(x), state) for x in goal.args)
+    if isinstance(whole, ExpressionTuple):
+        ways = _cut(tuple(whole), are_sequences)
+        states = (unify(tuple(parts), way, state) for way in ways)
+        return (s for s in states if s is not False)
+    sequences = [x for x, many in zip(parts, are_sequences, strict=True) if many]
+    if not all(isinstance(x, ExpressionTuple) for x in sequences):
+        return None
+    operands: list[Any] = []
+    for x, many in zip(parts, are_sequences, strict=True):
+        operands.extend(x if many else [x])
+    s = unify(whole, etuple(*operands), state)
+    return [] if s is False else [s]
+
+
+def _cut(operands: tuple[Any, ...], are_sequences: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
+    """Yield the ways to cut operands into parts, of which some are sequences."""
+    if not are_sequences:
+        if not operands:
+            yield ()
+        return
+    many, *rest = are_sequences
+    lengths = range(len(operands) + 1 - rest.count(False)) if many else (1,)
+    for n in lengths:
+        if n <= len(operands):
+            part = etuple(*operands[:n]) if many else operands[0]
+            for others in _cut(operands[n:], rest):
+                yield (part, *others)
+
+
+_SOLVED = {"check": _check, "calc": _calc, "map": _map, "flatten": _flatten, "join": _join}
+
+
 def require_goal(goal: Any, where: str) -> Goal:
     """Return ``goal`` if it can be run, or raise ArgumentError naming where it came from."""
     if callable(goal):
@@ -457,7 +584,8 @@ def require_goal(goal: Any, where: str) -> Goal:
 
 __all__ = [
     "RESIDUALS", "Suspended", "assoc_flatten", "calco", "checko", "conde",
-    "conso", "constanto", "drop_residuals", "eq", "facto", "finiteo", "floato", "heado", "integero",
-    "invertibleo", "lall", "lany", "mapo", "nonnegativeo", "nonzeroo", "positiveo", "require_goal",
+    "conso", "constanto", "drop_residuals", "elementwiseo", "eq", "facto", "finiteo", "floato",
+    "heado", "integero", "invertibleo", "lall", "lany", "linearo", "mapo", "nonnegativeo",
+    "nonzeroo", "op_kindo", "positiveo", "rearrangemento", "reductiono", "require_goal",
     "residuals", "settle", "symmetrico", "tailo",
 ]  # fmt: skip

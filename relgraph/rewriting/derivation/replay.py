@@ -24,7 +24,7 @@ from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.block_matcher import is_linear
-from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.clause import Rewrite, is_ac, moved_by, numbers_stay
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.nary import kind_of, sequence, uniform
 from relgraph.relations.pattern import (
@@ -32,9 +32,11 @@ from relgraph.relations.pattern import (
     OpPattern,
     PatternNode,
     PatternVariable,
+    Rest,
     Term,
     chained_args,
     flat_args,
+    op_variables,
     variables,
 )
 from relgraph.rewriting.derivation.equality import Keys, bare, is_nested, negative, sum_op
@@ -148,7 +150,7 @@ class Checker:
         self._conditions(number, firing, values)
         for instance in _binary(rewrite, values):
             try:
-                left = build(rewrite.pattern, instance, whole)
+                left = whole if relation.binds_ops else build(rewrite.pattern, instance, whole)
                 right = build(rewrite.result, instance, whole)
             except RelgraphError as error:
                 raise _problem(number, firing, f"{error.what}: a side cannot be built of") from None
@@ -227,7 +229,10 @@ class Checker:
         if isinstance(term, Variable):
             return term is node
         op = term.op
-        if isinstance(op, OpPattern):
+        if isinstance(op, PatternVariable):
+            if node.op is not values[op]:
+                return False
+        elif isinstance(op, OpPattern):
             params = [_value(p, values) for p in op.params]
             if type(node.op) is not op.cls or list(node.op.params) != params:
                 return False
@@ -242,8 +247,18 @@ class Checker:
         if len(chained_args(term)) > 2 and values.keys() >= set(variables(term)):
             built = sequence(node.op, build(term, values, node))  # type: ignore[arg-type]
             return list(map(self.key, built)) == list(map(self.key, sequence(node.op, node)))  # type: ignore[arg-type]
+        if isinstance(term, Block) and isinstance(op, PatternVariable):
+            each = list(zip(*[values[v] for v in term.own], strict=True))
+            return len(each) == len(node.inputs) and all(
+                (numbers_stay(term) and self.same(own[0], x))
+                or self._covers(term.element, x, values | dict(zip(term.own, own, strict=True)))
+                for own, x in zip(each, node.inputs, strict=True)
+            )
         if isinstance(term, Block) or is_ac(op):
             return self._covers_all(term, node, values)
+        if any(isinstance(x, Rest) for x in term.args):
+            built = build(term, values, node)
+            return isinstance(built, Variable) and self.same(built, node)
         args = term.args
         if len(args) != len(node.inputs):
             return False
@@ -380,7 +395,10 @@ def build(term: Term, values: Values, like: Variable) -> Any:
     """Return a term under bindings, as a graph or a number."""
     if isinstance(term, PatternVariable):
         return values[term]
+    if isinstance(term, Block) and isinstance(term.op, PatternVariable):
+        return values[term.op](*build_operands(term, values, like))
     if isinstance(term, Block):
+        assert isinstance(term.op, Op)
         own = term.own[0]
         parts = [build(term.element, {**values, own: x}, like) for x in values[own]]
         return apply_chain(term.op, parts)
@@ -388,9 +406,24 @@ def build(term: Term, values: Values, like: Variable) -> Any:
         op = term.op
         if isinstance(op, OpPattern):
             op = op.cls(*[_value(p, values) for p in op.params])
-        parts = [build(x, values, like) for x in term.args]
+        op = values[op] if isinstance(op, PatternVariable) else op
+        parts = []
+        for x in term.args:
+            parts += values[x.variable] if isinstance(x, Rest) else [build(x, values, like)]
         return op(*[constant(x) if isinstance(x, bool) else x for x in parts])
     return term
+
+
+def build_operands(block: Block, values: Values, like: Variable) -> list[Any]:
+    """Return the operands of an op variable under bindings, which are lists for own variables."""
+    operands = []
+    stays = numbers_stay(block) and any(x.ndim for x in values[moved_by(block.element)])
+    for given in zip(*[values[v] for v in block.own], strict=True):
+        bound = {**values, **dict(zip(block.own, given, strict=True))}
+        moved = bound[moved_by(block.element)] if stays else None
+        is_number = moved is not None and not moved.ndim
+        operands.append(moved if is_number else build(block.element, bound, like))
+    return operands
 
 
 def _unwrapped(x: Any) -> Any:
@@ -417,14 +450,14 @@ def _each(condition: Suspended, values: Values) -> Iterator[Values]:
     if not lists or condition.kind == "reduce":
         yield values
     else:
-        for x in values[lists[0]]:
-            yield {**values, lists[0]: x}
+        for each in zip(*[values[v] for v in lists], strict=True):
+            yield {**values, **dict(zip(lists, each, strict=True))}
 
 
 def _binary(rewrite: Rewrite, values: Values) -> Iterator[Values]:
     """Yield the instances of the declared clause: k terms of a block are k - 1 pairs."""
     lists = [v for v in values if isinstance(values[v], list)]
-    if not lists:
+    if not lists or op_variables(rewrite.pattern):
         yield values
         return
     reductions = [c for c in rewrite.conditions if c.kind == "reduce"]

@@ -16,13 +16,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from relgraph.ir.cost import extent
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
+from relgraph.ir.types import TensorType
 from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.elementwise import add, cast, multiply, negative, subtract
 from relgraph.ops.linalg.blas import DTYPES, Gemm, Gemv, Ger, Syrk
+from relgraph.ops.linalg.structured_matmul import (
+    BAND,
+    TRIANGLE,
+    TriangularMatmul,
+    TridiagonalMatmul,
+)
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
 from relgraph.ops.reductions import Reduction
 from relgraph.ops.shape import expand_dims
@@ -291,6 +299,54 @@ class SyrkMotif(BlasMotif):
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
         """Return the call; the second operand is the transpose of the first."""
         return self.routine(array, alpha, product.inputs[0], beta)  # type: ignore[no-any-return]
+
+
+class StructuredKernels(GraphRewriter):
+    """Multiplies by triangular and tridiagonal matrices without their zeros.
+
+    Products of small static sizes stay, since they take no longer.
+
+    References
+    ----------
+    G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> from relgraph.rewriting.passes.blas import StructuredKernels
+    >>> B = rg.matrix("B", shape=("n", "n"))
+    >>> L = rg.matrix("L", shape=("n", "n"), facts=("lower_triangular",))
+    >>> rg.rewrite_graph(L @ B, StructuredKernels())
+    triangular_matmul(L, B, lower=True, side=0)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="structured_kernels")
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the graph with such products as ops of their own."""
+        products: dict[Variable, Variable] = {}
+        for node in graph:
+            if node.op is MATMUL and node.dtype.name in DTYPES and _ranks(node) == (2, 2):
+                op = _structured(node)
+                if op is not None:
+                    products[node] = op(*node.inputs)
+        return with_changes(graph, products)
+
+
+def _structured(product: Variable) -> Op | None:
+    """Return the op for a product with a triangular or a tridiagonal matrix, or None."""
+    for side, x in enumerate(product.inputs):
+        assert isinstance(x.type, TensorType)
+        if x.dtype != product.dtype or not fact(x, "square"):
+            continue
+        n = extent(x.type.shape[0])
+        if n >= BAND and fact(x, "tridiagonal"):
+            return TridiagonalMatmul(side)  # type: ignore[no-any-return]
+        for lower, name in ((True, "lower_triangular"), (False, "upper_triangular")):
+            if n >= TRIANGLE and fact(x, name):
+                return TriangularMatmul(lower, side)  # type: ignore[no-any-return]
+    return None
 
 
 class OuterInLoop(GraphRewriter):

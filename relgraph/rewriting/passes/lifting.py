@@ -1,10 +1,8 @@
-"""Lifting of sizes, rearrangements and indices through ops of any arity.
+"""Lifting of sizes and indices through ops of any arity.
 
-A relation states one equation with a fixed number of operands.  This module holds the laws of any
-elementwise function and of any number of operands: :class:`ShapeLifting` reads a size at its
-origin, so that no array is computed for its shape alone; :class:`RearrangementLifting` moves
-transposes, reshapes and broadcasts out of elementwise functions; :class:`IndexLifting` moves an
-index to the operands, so that only the part in use is computed.
+:class:`ShapeLifting` reads a size at its origin, so that no array is computed for its shape alone;
+:class:`IndexLifting` moves an index to the operands, so that only the part in use is computed.  The
+relations of :mod:`relgraph.relations.catalogue.views` move rearrangements.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.sizes import rule_of, size_at
 from relgraph.ops.checks import SpecifyShape
@@ -25,7 +23,7 @@ from relgraph.ops.indexing.expression import FULL, advanced_place, numpy_key
 from relgraph.ops.indexing.index import Index, index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim, spans
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
@@ -165,75 +163,6 @@ def _keeps_shape(node: Variable) -> bool:
         if size_at(size.inputs[0], size.op.params[0]) != size_at(x, axis):
             return False
     return True
-
-
-class RearrangementLifting:
-    """Moves transposes, new axes, reshapes and broadcasts out of elementwise functions.
-
-    ``exp(x.mT)`` becomes ``exp(x).mT``, and ``broadcast_to(x, s) ** 2`` the broadcast of a square.
-    Nothing costs more, and each element of a broadcast array is computed only once.  A broadcast
-    that another operand makes redundant is removed.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> from relgraph.rewriting.passes.lifting import RearrangementLifting
-    >>> A, B = rg.matrices("A B", shape=(2, 3))
-    >>> rg.rewrite_graph(rg.tanh(A.mT) * B.mT, RearrangementLifting())
-    (tanh(A) * B).mT
-    >>> rg.rewrite_graph(rg.exp(rg.broadcast_to(rg.scalar("c"), (2, 3))), RearrangementLifting())
-    broadcast_to(exp(c), shape=(2, 3))
-    """
-
-    name = relation = "lift_rearrangement"
-    tracks: tuple[Any, ...] | None = (Elementwise, Cast)
-    needs = LIFTED
-
-    def __repr__(self) -> str:
-        return "<lift_rearrangement>"
-
-    def transform(self, node: Variable) -> Variable | None:
-        """Return an elementwise application with a rearrangement outside of it, or cut."""
-        inputs = node.inputs
-        moved = [x for x in inputs if x.op.__class__ in LIFTED]
-        if not moved:
-            return None
-        first = moved[0]
-        others = [x for x in inputs if x.ndim]
-        if all([x.op is first.op and x.inputs[1:] == first.inputs[1:] for x in others]):
-            return _outside(node, first)
-        return _cut(node)
-
-
-def _outside(node: Variable, first: Variable) -> Variable | None:
-    """Return the rearrangement of an elementwise application."""
-    operands = [x.inputs[0] if x.ndim or x.op is first.op else x for x in node.inputs]
-    inner = [x for x, old in zip(operands, node.inputs, strict=True) if x is not old]
-    op: Any = first.op
-    if first.ndim == 0 or len({x.ndim for x in inner}) != 1:
-        return None
-    if isinstance(op, Reshape) and len({x.type.shape for x in inner}) != 1:
-        return None
-    if isinstance(op, Reshape | Squeeze) and len(inner) > 1 and None in inner[0].type.shape:
-        return None
-    function: Any = node.op
-    inside = apply(function, tuple(operands))
-    result = apply(op, (inside, *first.inputs[1:]))
-    return result if result.type.narrows(node.type) else None
-
-
-def _cut(node: Variable) -> Variable | None:
-    """Return an elementwise application without a broadcast that another operand does, too."""
-    for i, x in enumerate(node.inputs):
-        if not isinstance(x.op, BroadcastTo):
-            continue
-        inner = x.inputs[0]
-        if any([spans(y, inner, x.op.params[0]) for j, y in enumerate(node.inputs) if j != i]):
-            operands = [inner if j == i else y for j, y in enumerate(node.inputs)]
-            result: Variable = node.op(*operands)  # type: ignore[misc]
-            if result.type.narrows(node.type):
-                return result
-    return None
 
 
 class IndexLifting:

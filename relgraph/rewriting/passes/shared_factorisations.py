@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from relgraph.ir.cost import extent, size
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable, constant
@@ -18,24 +19,26 @@ from relgraph.ops.linalg.factorisations import LUFactor
 from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose
-from relgraph.rewriting.passes.matmul_chains import flip
+from relgraph.rewriting.passes.chain_costs import SIDES, solver_terms, value
+from relgraph.rewriting.passes.chain_words import flip
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
-GENERAL, SPD, DET, SLOGDET = Solve("general"), Solve("spd"), Det(), Slogdet()
+GENERAL, SYMMETRIC, SPD = Solve("general"), Solve("symmetric"), Solve("spd")
+DET, SLOGDET = Det(), Slogdet()
 LOWER, SWAP, INV, MATMUL = Cholesky(True), MatrixTranspose(), Inv(), Matmul()
-SYSTEMS = (GENERAL, SPD, MATMUL)
+SYSTEMS = (GENERAL, SYMMETRIC, SPD, MATMUL)
 
 Changes = dict[Variable, Variable]
 
 
-# The overhead of a call of each op, in operations of a fifth of a nanosecond.
-CALLS = {
-    Solve: 29_000, LUSolve: 24_000, ChoSolve: 25_000, LUFactor: 17_000, Inv: 27_000,
-    Cholesky: 25_000, Det: 17_000, Slogdet: 25_000, PivotSign: 15_000,
+MARGIN = 1.25  # costs are estimates
+
+# The kind of each op, as a table of costs calls it; Solve has its own.
+KINDS = {
+    LUSolve: "lu", ChoSolve: "cholesky", LUFactor: "lu_factor", Cholesky: "cholesky_factor",
+    Inv: "inverse", Det: "det", Slogdet: "slogdet",
 }  # fmt: skip
-DEFINITE = 19_000  # a system by Cholesky's factor
-OTHER = 6_000
-MARGIN = 1.25  # these are estimates
+CALL = 1_500_000  # picoseconds for a loop, or another call
 
 
 class FactorReuse(GraphRewriter):
@@ -68,9 +71,9 @@ class FactorReuse(GraphRewriter):
         """Return the graph with each matrix factored once."""
         uses: dict[Variable, list[Variable]] = {}
         for node in graph:
-            if node.op in (GENERAL, SPD, DET, SLOGDET, LOWER):
+            if node.op in (GENERAL, SYMMETRIC, SPD, DET, SLOGDET, LOWER):
                 matrix = node.inputs[0]
-                if node.op in (GENERAL, SPD) and matrix.op is SWAP:
+                if node.op in SYSTEMS and matrix.op is SWAP:
                     matrix = matrix.inputs[0]
                 if matrix.ndim == 2:
                     uses.setdefault(matrix, []).append(node)
@@ -105,14 +108,18 @@ def _pays(changes: Changes, present: Collection[Variable]) -> bool:
 
 
 def _time(node: Variable) -> int:
-    """Return the estimated time of an application, in operations."""
+    """Return the estimated time of an application, in picoseconds; unknown sizes are nominal."""
     op = node.op
     if op is None or isinstance(op, GetItem):
         return 0
-    work = op.flops(tuple(x.type for x in node.inputs), node.type)
-    if op is INV:  # more of its operations are products
-        work = 2 * work // 3
-    return work + (DEFINITE if op is SPD else CALLS.get(type(op), OTHER))
+    kind = op.params[0] if isinstance(op, Solve) else KINDS.get(type(op))
+    if kind is None:
+        types = tuple([x.type for x in node.inputs])
+        return 25 * op.flops(types, node.type) + CALL
+    matrix: Any = node.inputs[0].type
+    n = extent(matrix.shape[-1])
+    right = size(node.type) // n if kind in SIDES else n
+    return value(solver_terms(kind, n, right, timed=True))
 
 
 def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:
@@ -123,7 +130,7 @@ def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Ch
         return _by_cholesky(matrix, nodes, graph)
     if len(definite) > 1:
         return _by_cholesky(matrix, definite, graph)
-    general = [x for x in nodes if x.op in (GENERAL, MATMUL, DET, SLOGDET)]
+    general = [x for x in nodes if x.op in (GENERAL, SYMMETRIC, MATMUL, DET, SLOGDET)]
     return _by_elimination(matrix, general, graph) if len(general) > 1 else {}
 
 

@@ -7,11 +7,13 @@ known only at the call.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from itertools import accumulate, pairwise
 from typing import Any
 
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import add, multiply
@@ -19,18 +21,20 @@ from relgraph.ops.indexing.index import Index, index
 from relgraph.ops.linalg.blocks import BlockDiag, Kron
 from relgraph.ops.linalg.solve import Solve
 from relgraph.ops.linalg.structured import Eye
-from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.shape import reshape, shape
+from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
+from relgraph.ops.shape import BroadcastTo, reshape, shape
 from relgraph.rewriting.rewriters import GraphRewriter, with_outputs
 
 MATMUL, SOLVE, KRON, BLOCKS = Matmul(), Solve("general"), Kron(), BlockDiag()
+SWAP, BESIDE, ABOVE = MatrixTranspose(), Concatenate(-1), Concatenate(-2)
 ROWS = Index((("array",),))
 
 
 class StructuredProducts(GraphRewriter):
-    """Multiplies and solves block by block, and writes column-row products as ``A * B``.
+    """Multiplies and solves with block matrices block by block.
 
-    ``block_diag(A, B) @ X`` becomes ``concatenate([A @ X[:k], B @ X[k:]])``, and
+    ``block_diag(A, B) @ X`` becomes ``concatenate([A @ X[:k], B @ X[k:]])``, as does the product
+    with a concatenation of blocks, some of which are zeros; and
     ``kron(A, B) @ x`` becomes ``A @ X @ B.mT``, raveled, where ``X`` is ``x`` in rows.
 
     References
@@ -74,36 +78,46 @@ def _rewritten(node: Variable) -> Any:
         if matrix.ndim != 2 or b.ndim > 2:
             return None
         if matrix.op is BLOCKS:
-            return _by_blocks(matrix, b, SOLVE)
+            return _by_blocks(_parts(matrix), b, SOLVE)
+        if matrix.op is ABOVE:
+            diagonal = _diagonal(_grid(matrix))
+            return diagonal and _by_blocks(diagonal, b, SOLVE)
         return _solve_kron(matrix, b) if matrix.op is KRON else None
     if op is not MATMUL or max(x.ndim for x in node.inputs) > 2:
-        return _column_row(node) if op is MATMUL else None
+        return None
     left, right = node.inputs
     if left.op is ROWS and _is_identity(left.inputs[0]):
         return index(right, (left.inputs[1],)) if right.dtype == node.dtype else None
     if left.op is BLOCKS:
-        return _by_blocks(left, right, MATMUL)
+        return _by_blocks(_parts(left), right, MATMUL)
     if right.op is BLOCKS:
         return _blocks_on_the_right(left, right)
+    if left.op is ABOVE or left.op is BESIDE:
+        return _multiply_grid(_grid(left), right)
+    if right.op is ABOVE or right.op is BESIDE:
+        rows = [[_turned(x) for x in column] for column in zip(*_grid(right), strict=True)]
+        turned = _multiply_grid(rows, _turned(left))
+        return None if turned is None else _turned(turned)
     if left.op is KRON:
         return _multiply_kron(left, right)
     if right.op is KRON:
         turned = _multiply_kron(matrix_transpose(right), _turned(left))
         return None if turned is None else _turned(turned)
-    return _column_row(node)
+    return column_row(node) if 1 in node.type.shape else None
+
+
+def column_row(node: Variable) -> Any:
+    """Return a product with a single term in each sum as an elementwise product, or None."""
+    left, right = node.inputs
+    if min(left.ndim, right.ndim) < 2 or not left.type.shape[-1] == 1 == right.type.shape[-2]:
+        return None
+    made = multiply(left, right)
+    return made if made.type.narrows(node.type) else None
 
 
 def _is_identity(x: Variable) -> bool:
     """Return True if a node is an identity matrix; a product with rows of it selects rows."""
     return isinstance(x.op, Eye) and x.op.params[0] == x.op.params[1] and x.op.params[2] == 0
-
-
-def _column_row(node: Variable) -> Any:
-    """Return a product with a single term in each sum as an elementwise product."""
-    left, right = node.inputs
-    if min(left.ndim, right.ndim) < 2 or not left.type.shape[-1] == 1 == right.type.shape[-2]:
-        return None
-    return multiply(left, right)
 
 
 def _turned(x: Variable) -> Any:
@@ -119,20 +133,73 @@ def _parts(matrix: Variable) -> list[Variable]:
     return [*blocks, x]
 
 
-def _by_blocks(matrix: Variable, x: Variable, op: Callable[..., Any]) -> Any:
+def _by_blocks(blocks: list[Variable], x: Variable, op: Callable[..., Any]) -> Any:
     """Return ``op(matrix, x)`` block by block; for a system the blocks are square."""
-    blocks = _parts(matrix)
     if op is SOLVE and not all(fact(b, "square") for b in blocks):
         return None
-    if not _fits([b.type.shape[1] for b in blocks], x.type.shape[0]):
+    parts = _cut(x, [b.type.shape[1] for b in blocks])
+    if parts is None:
         return None
-    start: Any = 0
-    parts = []
-    for block in blocks:
-        stop = _sum(start, shape(block)[1])
-        parts.append(op(block, index(x, (slice(start, stop),))))
-        start = stop
-    return Concatenate(-x.ndim)(*parts)
+    return Concatenate(-x.ndim)(*[op(*pair) for pair in zip(blocks, parts, strict=True)])
+
+
+def _cut(x: Variable, dims: list[Any]) -> list[Variable] | None:
+    """Return the rows of an operand in parts of these sizes, or None if it may not have them."""
+    joined = x.op is Concatenate(-x.ndim) and None not in dims
+    if joined and [y.type.shape[0] for y in x.inputs] == dims:
+        return list(x.inputs)
+    if not _fits(dims, x.type.shape[0]):
+        return None
+    ends = list(accumulate(dims, initial=0))
+    return [index(x, (slice(a, b),)) for a, b in pairwise(ends)]
+
+
+def _grid(matrix: Variable) -> list[list[Variable]]:
+    """Return the blocks of a concatenation of matrices in rows; one row if they do not line up."""
+    if matrix.op is BESIDE:
+        return [list(matrix.inputs)]
+    rows = [list(x.inputs) if x.op is BESIDE else [x] for x in matrix.inputs]
+    widths = [[x.type.shape[-1] for x in row] for row in rows]
+    if any([w != widths[0] for w in widths]) or None in widths[0]:
+        return [[x] for x in matrix.inputs]
+    return rows
+
+
+def _diagonal(rows: list[list[Variable]]) -> list[Variable] | None:
+    """Return the blocks on the diagonal if all others are zero."""
+    if len(rows) != len(rows[0]):
+        return None
+    others = [x for i, row in enumerate(rows) for k, x in enumerate(row) if i != k]
+    return [row[i] for i, row in enumerate(rows)] if all(map(_is_zero, others)) else None
+
+
+def _multiply_grid(rows: list[list[Variable]], x: Variable) -> Any:
+    """Return the product of a matrix of blocks and ``x`` without the blocks of zeros, if any."""
+    if not any([_is_zero(block) for row in rows for block in row]):
+        return None  # one product takes less time than several
+    parts = _cut(x, [block.type.shape[-1] for block in rows[0]])
+    if parts is None:
+        return None
+    results = []
+    for row in rows:
+        terms = [
+            MATMUL(block, part)
+            for block, part in zip(row, parts, strict=True)
+            if not _is_zero(block)
+        ]
+        if not terms:
+            return None
+        results.append(reduce(add, terms))
+    return results[0] if len(results) == 1 else Concatenate(-x.ndim)(*results)
+
+
+def _is_zero(x: Variable) -> bool:
+    """Return True for a constant matrix of zeros."""
+    if x.op is SWAP:
+        x = x.inputs[0]
+    if isinstance(x.op, BroadcastTo):
+        x = x.inputs[0]
+    return isinstance(x, Constant) and x.uniform is not None and not bool(x.value.any())
 
 
 def _blocks_on_the_right(x: Variable, matrix: Variable) -> Any:

@@ -60,12 +60,6 @@ ROWS = [
         BroadcastTo((2, 2, 3))(x),
         BroadcastTo((2, 3))(x),
     ),
-    Row(
-        r.absorb_broadcast_too,
-        t + BroadcastTo((2, 3))(x),
-        t + x,
-        BroadcastTo((2, 2, 3))(x) + t,
-    ),
 ]
 
 

@@ -10,10 +10,11 @@ import relgraph.numpy as rnp
 from relgraph.ir.graph import toposort
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo
+from relgraph.relations.catalogue import views
 from relgraph.rewriting.passes.concatenation import JoinMerging
-from relgraph.rewriting.passes.lifting import IndexLifting, RearrangementLifting, ShapeLifting
+from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
 
-PASSES = (ShapeLifting(), RearrangementLifting(), IndexLifting(), JoinMerging())
+PASSES = (*views.RELATIONS, ShapeLifting(), IndexLifting(), JoinMerging())
 x, y = rg.vectors("x y")
 A, B = rg.matrices("A B", shape=(4, 4))
 M, N = rg.matrices("M N")
