@@ -26,7 +26,7 @@ from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
 from relgraph.relations.matcher_store import stored_of
-from relgraph.relations.nary import alike, kind_of
+from relgraph.relations.nary import alike, coefficient, kind_of
 from relgraph.relations.operand_index import (
     ANY,
     ANYWHERE,
@@ -90,7 +90,8 @@ class MatchRule:
         self.leading = [
             i
             for i, x in enumerate(self.args)
-            if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
+            if not (i and self.twins)
+            and not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
         ]
         self.linear = is_linear(rewrite)
         self.inside = list(self._inside())
@@ -304,8 +305,12 @@ class AcMatcher:
         # may play waits for its partner's key to be there.
         self.by_key: dict[Any, list[tuple[int, int]]] = {}
         self.by_partner: dict[Any, list[tuple[int, int]]] = {}
+        self.twins: list[tuple[int, int]] = []  # of x + x, for operands that may occur twice
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
+                continue
+            if rule.twins and rule.roles[0].key is ANY:
+                self.twins.append((number, 0))
                 continue
             for place in rule.leading:
                 role = rule.roles[place]
@@ -330,10 +335,10 @@ class AcMatcher:
         self._may: dict[frozenset[Any], bool] = {}
         self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
-    def view(self, signed: bool = True) -> View:
+    def view(self, signed: bool = True, logged: bool = True) -> View:
         """Return an empty view with the indexes that the rewrites look operands up in."""
         kind = self.kind if signed and self.signed else None
-        return View(self.by_identity, self.inside, kind, bool(kind and self.collecting))
+        return View(self.by_identity, self.inside, kind, bool(kind and self.collecting), logged)
 
     def may_match(self, keys: frozenset[Any]) -> bool:
         """Return False if the keys of the operands show that no rewrite matches."""
@@ -341,6 +346,7 @@ class AcMatcher:
         if may is None:
             may = self._may[keys] = bool(
                 self.always
+                or self.twins
                 or self.collecting
                 or ANY in self.keys
                 or (self.signed and not self.kind.scaling.isdisjoint(keys))
@@ -362,11 +368,7 @@ class AcMatcher:
         Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
         firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
         """
-        keys = (a.op or key_of(a), b.op or key_of(b), taken)
-        agenda = self._pairs.get(keys)
-        if agenda is None:
-            agenda = self._pairs[keys] = self._pair_agenda(*keys)
-        for number, swapped in agenda:
+        for number, swapped in self.pairs_of(a, b, taken):
             if number < 0:
                 match = self._whole_pair(a, b, accepts, root, taken)
                 if match is not None:
@@ -388,6 +390,17 @@ class AcMatcher:
                 ):
                     return found  # type: ignore[no-any-return]
         return None
+
+    def pairs_of(self, a: Variable, b: Variable, taken: bool) -> tuple[tuple[int, bool], ...]:
+        """Return the numbers of the rules that two operands may match, by their keys.
+
+        Each comes with whether the operands swap roles.
+        """
+        keys = (a.op or key_of(a), b.op or key_of(b), taken)
+        agenda = self._pairs.get(keys)
+        if agenda is None:
+            agenda = self._pairs[keys] = self._pair_agenda(*keys)
+        return agenda
 
     def _whole_pair(
         self, a: Variable, b: Variable, accepts: Accepts | None, root: Any, taken: bool
@@ -472,8 +485,9 @@ class AcMatcher:
             if folded is not None:
                 self._take(folded, view, matches)
         for key in view.met:
-            if len(view.alike[key]) > 1:
-                match = self._collected(view.alike[key], view)
+            members = view.alike.get(key, ())
+            if len(members) > 1:
+                match = self._collected(members, view)
                 if match is not None and accepted(match.firing):
                     self._take(match, view, matches)
         view.met.clear()
@@ -517,13 +531,20 @@ class AcMatcher:
     ) -> None:
         """Append the roles that the new operands of a layer may play, of all rules or some."""
         index, operands = layer.index, layer.operands
+        if not (self.by_key or self.by_partner or self.always or self.twins):
+            return
         present = {*index, *map(type, index)}
         waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
         waiting += self.always
         by_key: dict[Any, list[int]] = {}
+        repeated = bool(self.twins) and (layer.repeated or self.op in index)
         for slot in fresh:
             node = operands.get(slot)
             if node is not None:
+                if repeated:
+                    for number, place in self.twins:
+                        if only is None or number in only:
+                            agenda.append((number, slot, place, name))
                 key = node.op if node.op is not None else key_of(node)
                 if key in by_key:
                     by_key[key].append(slot)
@@ -540,13 +561,16 @@ class AcMatcher:
 
     def _instances(self, view: View, fresh: Collection[int]) -> dict[int, list[int]]:
         """Return the new operands that may be instances of each gather rule's element."""
-        operands, cores, gathers = view.operands, view.cores, self.gathers
+        operands, cores, gathers, known = view.operands, view.cores, self.gathers, self._gathers
         instances: dict[int, list[int]] = {}
         for slot in fresh:
             node = operands[slot]
             key = node.op if node.op is not None else key_of(node)
             scaled = slot in cores
-            for number, rule in gathers(key):
+            rules = known.get(key)
+            if rules is None:
+                rules = gathers(key)
+            for number, rule in rules:
                 if number in self.linear:
                     if scaled and rule.key is not self.kind.scale:
                         continue
@@ -570,10 +594,10 @@ class AcMatcher:
             ]
         return rules
 
-    def _collected(self, members: dict[int, Any], view: View) -> Match | None:
+    def _collected(self, members: Any, view: View) -> Match | None:
         """Return the match that combines like terms, if it is valid."""
         slots = tuple(sorted(members))
-        group = tuple([view.written(i) for i in slots])
+        group = view.taken(slots)
         core = view.core(slots[0])
         if view.kind is not None and core.op in view.kind.family:
             return None  # a sum that stays closed; relations on pairs may match it
@@ -585,7 +609,7 @@ class AcMatcher:
         ) and not view.all_taken(slots)
         if negative:
             scales = [-x for x in scales]
-        coefficients = [constant(x, dtype) for x in scales]
+        coefficients = [coefficient(x, dtype) for x in scales]
         like = runtime.instance(self.op, group)
         for rule in self.collecting:
             built = rule.build((core, dtype), coefficients, like, group)
@@ -599,7 +623,7 @@ class AcMatcher:
         result, rewrite, bindings, slots = found
         sign, number = layer
         negative = sign != view.flipped
-        taken = tuple([view.written(i) for i in slots])
+        taken = view.taken(slots)
         scales: tuple[Any, ...] = ()
         if number is not None:
             result = self.kind.scaled(number, result)
@@ -616,6 +640,8 @@ class AcMatcher:
     def _folded(self, view: View) -> Match | None:
         """Return the match that combines the constants of a view, if it is valid."""
         assert self.fold is not None
+        if Constant not in view.keys:
+            return None
         places = [
             i
             for sign in (False, True)

@@ -173,6 +173,11 @@ class GatherRule:
         buckets = view.buckets.get(self)
         if buckets is None:
             buckets = view.buckets[self] = Buckets()
+        waiting = buckets.waiting
+        waiting.update(dict.fromkeys(slots))
+        if len(waiting) == 1 and not buckets.keys and not (self.factoring and self._pairs(view)):
+            return False
+        slots, buckets.waiting = list(waiting), {}
         if self.linear and view.cores and self.key is not self.kind.scale:
             operands: Any = {i: view.core(i) for i in slots}
         else:
@@ -185,6 +190,13 @@ class GatherRule:
         if self.factoring and len(view.operands) == 2:
             buckets.ready.update(dict.fromkeys(buckets.members))
         return bool(buckets.ready)
+
+    def _pairs(self, view: View) -> bool:
+        """Return True if a view has two operands, one of which may be a factor of the other."""
+        if len(view.operands) != 2:
+            return False
+        (i, a), (j, b) = view.operands.items()
+        return self.joins(a, b, view.core(i), view.core(j))
 
     def may_join(self, a: Any, b: Any) -> bool:
         """Return True if operands with these keys, or their cores, may be gathered."""
@@ -258,7 +270,7 @@ class GatherRule:
         """Return the match of some operands."""
         slots = tuple(sorted(members))
         owns = [members[i] for i in slots]
-        group = tuple([view.written(i) for i in slots])
+        group = view.taken(slots)
         like = group[0].type if self.guarded else runtime.instance(self.op, group)
         scales: tuple[Any, ...] = ()
         negative, number = False, 1

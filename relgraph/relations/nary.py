@@ -115,7 +115,7 @@ class Kind:
         if number == 1:
             return core
         assert self.scale is not None
-        factor = constant(number, core.type.dtype)
+        factor = coefficient(number, core.type.dtype)
         if core.__class__ is Constant:
             return constant(self.scale.perform(factor.value, core.value), core.type.dtype)
         return apply(self.scale, (factor, core))
@@ -193,6 +193,12 @@ class Kind:
 def kind_of(op: Op) -> Kind:
     """Return the kind of an associative and commutative op."""
     return Kind(op)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def coefficient(number: Any, dtype: Any) -> Constant:
+    """Return a number as a constant."""
+    return constant(number, dtype)
 
 
 @lru_cache(maxsize=1024)

@@ -99,10 +99,11 @@ class Layer:
     ``operands`` maps slots to operands, in order of first occurrence.  ``index`` maps the key of an
     operand to its slots; with ``by_identity`` it also maps its canonical form and, for the ops and
     positions in ``inside``, ``(op, position, what stands there)``.  Constants have no entry by
-    identity: folding combines equal ones, and refuses where that would overflow.
+    identity: folding combines equal ones, and refuses where that would overflow.  It is ``repeated``
+    if two operands were ever alike.
     """
 
-    __slots__ = ("by_identity", "index", "inside", "operands")
+    __slots__ = ("by_identity", "index", "inside", "operands", "repeated")
 
     def __init__(
         self, by_identity: bool, inside: Mapping[Any, frozenset[int]] = NOTHING_INSIDE
@@ -111,9 +112,10 @@ class Layer:
         self.inside = inside
         self.operands: dict[int, Variable] = {}
         self.index: dict[Any, dict[int, None]] = {}
+        self.repeated = False
 
-    def add(self, node: Variable, slot: int) -> None:
-        """Put an operand into a slot."""
+    def add(self, node: Variable, slot: int, form: Any = None) -> None:
+        """Put an operand into a slot; its canonical form, if it is known, is computed once."""
         self.operands[slot] = node
         index = self.index
         key = node.op if node.op is not None else key_of(node)
@@ -123,7 +125,14 @@ class Layer:
         else:
             places[slot] = None
         if self.by_identity and key is not Constant:
-            index.setdefault(canonical(node), {})[slot] = None
+            if form is None:
+                form = canonical(node)
+            places = index.get(form)
+            if places is None:
+                index[form] = {slot: None}
+            else:
+                places[slot] = None
+                self.repeated = True
         if key in self.inside:
             for place in _inside(node, self.inside[key]):
                 index.setdefault(place, {})[slot] = None
@@ -153,12 +162,13 @@ class View:
     its own.  Every operand is in the layer of its sign, and its core in the layer of its
     coefficient.  ``alike`` maps a core to the coefficients of its operands, by slot, and ``met``
     holds the cores that several operands have.  ``keys`` holds the keys of all operands, and of
-    their cores, that were ever in the view.
+    their cores, that were ever in the view.  It is ``logged`` if firings need the signs of what they
+    take.
     """
 
     __slots__ = (
         "_inside", "_slot", "alike", "buckets", "by_identity", "collects", "cores", "flipped",
-        "keys", "kind", "layers", "main", "met", "negative", "operands",
+        "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
     )  # fmt: skip
 
     def __init__(
@@ -167,11 +177,13 @@ class View:
         inside: Mapping[Any, frozenset[int]] = NOTHING_INSIDE,
         kind: Kind | None = None,
         collects: bool = False,
+        logged: bool = True,
     ) -> None:
         self.by_identity = by_identity
         self._inside = inside
         self.kind = kind
         self.collects = collects
+        self.logged = logged
         self.main = Layer(by_identity, inside)
         self.layers: dict[Any, Layer] = {PLAIN: self.main}
         self.operands: dict[int, Variable] = {}
@@ -192,33 +204,63 @@ class View:
         self.operands[slot] = node
         kind = self.kind
         op = node.op
-        self.keys.add(op if op is not None else key_of(node))
+        key = op if op is not None else key_of(node)
+        self.keys.add(key)
         if kind is None:
             self.main.add(node, slot)
             return slot
         sign = negative != self.flipped
+        form = canonical(node) if self.collects and key is not Constant else None
         if sign:
             self.negative.add(slot)
-        self.layer((sign, None)).add(node, slot)
-        core = node
+            self.layer((True, None)).add(node, slot, form)
+        else:
+            self.main.add(node, slot, form)
         scale: Any = -1 if sign else 1
         if op in kind.scaling:
             split = kind.split(node)
             if split is not None:
                 number, core = split
                 self.cores[slot] = split
-                self.keys.add(key_of(core))
+                self.keys.add(core.op if core.op is not None else key_of(core))
                 scale = -number if sign else number
-                self.layer(_layer(scale)).add(core, slot)
-        if self.collects and core.__class__ is not Constant:
-            key = canonical(core)
-            alike = self.alike.get(key)
+                form = (
+                    canonical(core) if form is not None and core.__class__ is not Constant else None
+                )
+                self.layer(_layer(scale)).add(core, slot, form)
+        if form is not None:
+            alike = self.alike.get(form)
             if alike is None:
-                self.alike[key] = {slot: scale}
+                self.alike[form] = {slot: scale}
             else:
                 alike[slot] = scale
-                self.met[key] = None
+                self.met[form] = None
         return slot
+
+    def fill(self, nodes: Iterable[Variable]) -> Sequence[int]:
+        """Put operands into new slots, in order; return the slots."""
+        first, operands, index = self._slot, self.operands, self.main.index
+        plain: dict[int, Variable] = {}
+        scaling = frozenset[Any]() if self.kind is None else self.kind.scaling
+        quick = not (self.by_identity or self.collects or self.flipped)
+        inside, add = self._inside, self.add
+        slot = first - 1
+        for slot, node in enumerate(nodes, first):
+            op = node.op
+            key = op if op is not None else key_of(node)
+            if not quick or op in scaling or key in inside:
+                add(node, slot)
+                continue
+            operands[slot] = plain[slot] = node
+            places = index.get(key)
+            if places is None:
+                index[key] = {slot: None}
+                self.keys.add(key)
+            else:
+                places[slot] = None
+        self.main.operands.update(plain)
+        self._slot = slot + 1
+        return range(first, self._slot)
 
     def layer(self, key: Any) -> Layer:
         """Return the layer of a sign, True for subtracted operands, and a coefficient."""
@@ -244,7 +286,8 @@ class View:
 
     def all_taken(self, slots: Sequence[int]) -> bool:
         """Return True if all operands but these are subtracted."""
-        return not any([not self.is_negative(i) for i in self.operands if i not in slots])
+        added = len(self.negative) if self.flipped else len(self.operands) - len(self.negative)
+        return added == sum([not self.is_negative(i) for i in slots])
 
     def written(self, slot: int) -> Variable:
         """Return an operand with its sign, as an operand of an addition."""
@@ -254,8 +297,18 @@ class View:
         assert self.kind is not None
         return self.kind.negated(node)
 
+    def taken(self, slots: Sequence[int]) -> tuple[Variable, ...]:
+        """Return the operands that a firing takes, for a log with their signs."""
+        if self.logged and (self.negative or self.flipped):
+            return tuple([self.written(i) for i in slots])
+        operands = self.operands
+        return tuple([operands[i] for i in slots])
+
     def remove(self, slots: Sequence[int]) -> None:
         """Remove operands, from every layer and bucket too."""
+        if len(slots) == len(self.operands):
+            self._clear()
+            return
         for slot in slots:
             sign = slot in self.negative
             self.negative.discard(slot)
@@ -273,6 +326,17 @@ class View:
                 del alike[slot]
         for buckets in self.buckets.values():
             buckets.remove(slots)
+
+    def _clear(self) -> None:
+        """Remove all operands."""
+        self.operands.clear()
+        self.negative.clear()
+        self.cores.clear()
+        self.alike.clear()
+        self.main = Layer(self.by_identity, self._inside)
+        self.layers = {PLAIN: self.main}
+        for buckets in self.buckets.values():
+            buckets.clear()
 
     def in_order(self) -> list[Variable]:
         """Return the operands in order of first occurrence."""
@@ -301,12 +365,13 @@ class Buckets:
     The key of a bucket is what its operands share, with their types.  ``members`` maps it to the
     operands' own parts by slot, and ``keys`` maps a slot to its buckets.  ``ready`` holds the
     buckets that a second operand has joined, in that order, and ``shared`` the first node of each
-    canonical form.
+    canonical form.  An operand that has no partner yet is in ``waiting``, and in no bucket.
     """
 
-    __slots__ = ("keys", "members", "ready", "shared")
+    __slots__ = ("keys", "members", "ready", "shared", "waiting")
 
     def __init__(self) -> None:
+        self.waiting: dict[int, None] = {}
         self.shared: dict[Any, Variable] = {}
         self.members: dict[Any, dict[int, Any]] = {}
         self.keys: dict[int, list[Any]] = {}
@@ -317,10 +382,12 @@ class Buckets:
         self.members.clear()
         self.keys.clear()
         self.ready.clear()
+        self.waiting.clear()
 
     def remove(self, slots: Iterable[int]) -> None:
         """Remove operands from all their buckets."""
         for slot in slots:
+            self.waiting.pop(slot, None)
             for key in self.keys.pop(slot, ()):
                 members = self.members[key]
                 del members[slot]

@@ -77,9 +77,15 @@ class Limits:
             for x in operands:
                 self.depth.setdefault(x, steps)
 
-    def fired(self, before: Variable, after: Variable, firing: Firing) -> None:
-        """Log a firing and charge it to the budgets."""
-        rewrite = firing.rewrite
+    def fired(
+        self,
+        before: Variable,
+        after: Variable,
+        rewrite: Any,
+        bindings: tuple[Any, ...],
+        firing: Firing | None = None,
+    ) -> None:
+        """Log a firing and charge it to the budgets; it takes the whole node unless it is given."""
         self.why[before] = rewrite.relation
         self.firings += 1
         if self.firings > CHAIN:
@@ -87,7 +93,7 @@ class Limits:
         if self.selection.budgets:
             self.charge(rewrite, before)
         if self.log is not None:
-            self.log.step(before, after, (firing,))
+            self.log.step(before, after, (firing or Firing(rewrite, bindings, (before,), after),))
 
     def deepen(self, before: Variable, after: Variable, name: str) -> None:
         """Measure the chain of rewrites that ends at a node, once the run has many rewrites."""

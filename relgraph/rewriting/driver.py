@@ -18,7 +18,6 @@ from typing import Any
 
 from relgraph.ir import forks
 from relgraph.ir.node import Variable, apply
-from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.budgets import Limits, Log
 from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.interpreter import interpret
@@ -170,7 +169,7 @@ class Driver(Limits):
                 normal[n] = normal[m] = m
                 continue
             result, rewrite, bindings = fired
-            self.fired(m, result, Firing(rewrite, bindings, (m,), result))
+            self.fired(m, result, rewrite, bindings)
             if result in normal or self.settled(result):
                 pop()
                 normal[n] = normal[m] = normal[result]

@@ -17,6 +17,8 @@ from relgraph.ir.node import Variable, toposort
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import Block
 
+_NOTHING = object()
+
 
 class FiringCost:
     """The users of nodes during one run of a selection, and the firings that pay.
@@ -35,7 +37,7 @@ class FiringCost:
         self.depends = False
         self._before = len(normal)
         self._moved: dict[Variable, int] = {}
-        self._last: Variable | None = None
+        self._last: Any = _NOTHING  # the normal form that was counted last
 
     def of_node(self, node: Variable, fired: tuple[Variable, Any, tuple[Any, ...]]) -> bool:
         """Return True if the firing that replaces a node pays."""
@@ -68,7 +70,12 @@ class FiringCost:
         ``saved`` is the cost of what goes above the operands ``taken``.
         """
         result, rewrite, bindings = fired
-        bound = {x for x in bindings if isinstance(x, Variable)}
+        bound: set[Variable] = set()
+        for x in bindings:
+            if isinstance(x, Variable):
+                bound.add(x)
+            elif isinstance(x, list):  # of a pattern with any number of operands
+                bound.update([y for y in x if isinstance(y, Variable)])
         # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
         # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
         gathers = isinstance(rewrite.pattern, Block)
@@ -93,7 +100,8 @@ class FiringCost:
             if left[x] <= 0 and x not in gone:
                 gone[x] = None
                 stack += x.inputs
-        if len(gone) == len(left) and (left or gathers):
+        once = len(set(taken)) == len(taken)  # otherwise the pattern counts an operand twice
+        if len(gone) == len(left) and (left or gathers) and once:
             return True
         stack = [x for x in left if x not in gone]
         for x in stack:  # grows as it goes: what is below a node with other users stays as well
@@ -139,7 +147,7 @@ class FiringCost:
         """Count the users of what became normal since the last call for its normal form."""
         normal, users, moved = self.normal, self.users, self._moved
         last, self._last = self._last, next(reversed(normal), None)
-        for x in users if last is None else reversed(normal):
+        for x in users if last is _NOTHING else reversed(normal):
             if x is last:
                 break
             count = users.get(x)

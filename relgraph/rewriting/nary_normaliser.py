@@ -176,43 +176,57 @@ class NaryNormaliser:
         if n in self.groups:
             return self._group(n, matcher, push)
         a, b = n.inputs
-        dtype, family, kind = n.type.dtype, matcher.family, matcher.kind
-        if dtype.kind not in "fi" or not uniform(n):
+        family, normal = matcher.family, self.normal
+        if a.op in family or b.op in family:
+            dtype, kind, closed = n.type.dtype, matcher.kind, self.closed
+            if dtype.kind not in "fi" or not uniform(n):
+                return None
+            if (a.op in family and kind.opens(a, dtype, closed)) or (
+                b.op in family and kind.opens(b, dtype, closed)
+            ):
+                return self._group(n, matcher, push)
+        x, y = normal.get(a), normal.get(b)
+        if x is None:
+            if a.inputs:
+                return None
+            x = a
+        if y is None:
+            if b.inputs:
+                return None
+            y = b
+        nested = (x is not a and x.op in family and not self._shared(n, a)) or (
+            y is not b and y.op in family and not self._shared(n, b)
+        )
+        if not nested and not matcher.pairs_of(x, y, True):
             return None
-        closed = self.closed
-        if (a.op in family and kind.opens(a, dtype, closed)) or (
-            b.op in family and kind.opens(b, dtype, closed)
-        ):
-            return self._group(n, matcher, push)
-        x, y = self.normal.get(a, a), self.normal.get(b, b)
-        if (x.inputs and a not in self.normal) or (y.inputs and b not in self.normal):
+        if n.type.dtype.kind not in "fi" or not uniform(n):
             return None
-        if (x.op in family and x is not a and not self._shared(n, a)) or (
-            y.op in family and y is not b and not self._shared(n, b)
-        ):
+        if nested:
             return self._group(n, matcher, push)
         fired = matcher.pair(x, y, self.accepts, n, True)
         if fired is None:
             return None
         assert n.op is not None
         m = n if x is a and y is b else apply(n.op, (x, y))
-        return bool(self._replaced(n, m, fired, kind, push))
+        return bool(self._replaced(n, m, fired, matcher.kind, push))
 
     def _replaced(
         self, n: Variable, m: Variable, fired: Any, kind: Kind, push: Callable[[Variable], None]
     ) -> bool | None:
         """Record a rewrite of ``m``, which is ``n`` on normal operands."""
         limits, normal = self.limits, self.normal
+        firing: Firing | None = None
         if fired.__class__ is Match:
             firing = fired.firing
-            result = kind.negated(firing.result) if fired.negative else firing.result
+            result, rewrite, bindings = firing.fired
+            if fired.negative:
+                result = kind.negated(result)
         else:
             result, rewrite, bindings = fired
-            firing = Firing(rewrite, bindings, (m,), result)
         if m is not n and n in limits.depth:
             limits.depth[m] = max(limits.depth[n], limits.depth.get(m, 0))
-        limits.fired(m, result, firing)
-        limits.why[n] = firing.rewrite.relation
+        limits.fired(m, result, rewrite, bindings, firing)
+        limits.why[n] = rewrite.relation
         if result in normal or limits.settled(result):
             normal[n] = normal[result]
             return True
@@ -386,8 +400,9 @@ class NaryNormaliser:
                     continue
             arrived.append((y, slot, negative))
         base: Variable | None = None
+        new = group.view is None
         if group.view is None:
-            keys = {key_of(x) for x, _, _ in arrived}
+            keys = {x.op or key_of(x) for x, _, _ in arrived}
             for y, _, _ in nested:
                 keys |= self.keys_of(y, kind if group.signed else None)
             group.keys = frozenset(keys)
@@ -406,6 +421,9 @@ class NaryNormaliser:
             ):
                 group.fresh.append(view.add(x, slot, taken != negative))
                 slot = None
+        if new and not nested and not any([negative for _, _, negative in arrived]):
+            group.fresh = view.fill([y for y, _, _ in arrived])
+            return True
         for y, slot, negative in arrived:
             group.fresh.append(view.add(y, slot, negative))
         return True
@@ -446,7 +464,7 @@ class NaryNormaliser:
                 if best is None or size > len(self.views[best].operands):
                     best, taken = y, negative
         if best is None:
-            return matcher.view(signed), None
+            return matcher.view(signed, self.limits.log is not None), None
         # The node is unchanged; only the index moves to the larger application.
         view = self.views.pop(best)
         if taken:
@@ -511,7 +529,8 @@ class NaryNormaliser:
         if limits.log is not None:
             self._log(group, kind, matches)
         if len(view.operands) + len(group.waiting) < 64:
-            state = (tuple([view.written(i) for i in view.operands]), *group.waiting)
+            signs = frozenset([i for i in view.operands if view.is_negative(i)])
+            state = (tuple(view.operands.values()), signs, *group.waiting)
             if state in group.seen:
                 raise limits.oscillation(n, self._joined(group, kind))
             group.seen.add(state)

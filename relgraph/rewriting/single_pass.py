@@ -9,7 +9,6 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.nary import NEAR, combined, leaves
-from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.interpreter import interpret
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def _visited(node: Variable, driver: Driver) -> Variable:
     if fired is None:
         return node
     result, rewrite, bindings = fired
-    driver.fired(node, result, Firing(rewrite, bindings, (node,), result))
+    driver.fired(node, result, rewrite, bindings)
     return result  # type: ignore[no-any-return]
 
 

@@ -1,11 +1,10 @@
 """Derivations that are said to end elsewhere are refused."""
 
-from dataclasses import replace
-
 import pytest
 
 import relgraph as rg
 from relgraph.errors import VerifyError
+from relgraph.ir.records import replace
 
 x, y, z = rg.vectors("x y z", 3)
 k, m, o = rg.vectors("k m o", 3, dtype="int64")
