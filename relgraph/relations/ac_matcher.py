@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relgraph.ir.forks import cached_property
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.block_matcher import GatherRule, computed, is_linear

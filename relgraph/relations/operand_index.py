@@ -99,8 +99,8 @@ class Layer:
     ``operands`` maps slots to operands, in order of first occurrence.  ``index`` maps the key of an
     operand to its slots; with ``by_identity`` it also maps its canonical form and, for the ops and
     positions in ``inside``, ``(op, position, what stands there)``.  Constants have no entry by
-    identity: folding combines equal ones, and refuses where that would overflow.  It is ``repeated``
-    if two operands were ever alike.
+    identity: folding combines equal ones, and refuses where that would overflow.  The layer is
+    ``repeated`` if two operands were ever alike.
     """
 
     __slots__ = ("by_identity", "index", "inside", "operands", "repeated")
@@ -162,8 +162,8 @@ class View:
     its own.  Every operand is in the layer of its sign, and its core in the layer of its
     coefficient.  ``alike`` maps a core to the coefficients of its operands, by slot, and ``met``
     holds the cores that several operands have.  ``keys`` holds the keys of all operands, and of
-    their cores, that were ever in the view.  It is ``logged`` if firings need the signs of what they
-    take.
+    their cores, that were ever in the view.  It is ``logged`` if firings need the signs of what
+    they take.
     """
 
     __slots__ = (
