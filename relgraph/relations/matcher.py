@@ -37,6 +37,7 @@ from relgraph.relations.pattern import (
     PatternVariable,
     Rest,
     Term,
+    brackets_of,
     chained_args,
     flat_args,
     subterms,
@@ -338,7 +339,7 @@ class Compiler:
         self.match_head(op, at, head)
         factors = chained_args(term)
         if len(factors) > 2 and not self.rewrite.exact:
-            self.match_bracketings(op, factors, at)
+            self.match_bracketings(op, factors, brackets_of(term), at)
             return
         places = [f"{at}_{i}" for i in range(len(term.args))]
         if any(isinstance(x, Rest) for x in term.args):
@@ -377,11 +378,11 @@ class Compiler:
         elif places:
             self.let(f"{target} = {at}.inputs")
 
-    def match_bracketings(self, op: Any, factors: Sequence[Term], at: str) -> None:
+    def match_bracketings(self, op: Any, factors: Sequence[Term], brackets: Any, at: str) -> None:
         """Match a product of matrices in any bracketing; a variable may stand for several."""
         places = [f"{at}_{i}" for i in range(len(factors))]
         name = self.op_value(op)
-        self.loop(", ".join(places), f"segments({name}, {at}, {len(factors)})", 2)
+        self.loop(", ".join(places), f"segments({name}, {at}, {len(factors)}, {brackets})", 2)
         for i in sorted(range(len(places)), key=lambda i: (_cost(factors[i]), i)):
             self.match(factors[i], places[i])
 

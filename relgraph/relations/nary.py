@@ -103,7 +103,7 @@ class Kind:
 
     @staticmethod
     def _scaled(c: Any, rest: Variable, node: Variable) -> tuple[Any, Variable] | None:
-        if c.ndim or rest.type is not node.type or c.type.dtype is not node.type.dtype:
+        if rest.type is not node.type or c.type.dtype is not node.type.dtype:
             return None
         value = c.uniform
         if rest.__class__ is Constant or not value or not np.isfinite(value):
@@ -344,14 +344,22 @@ def sequence(op: Op, node: Variable) -> list[Variable]:
     return factors
 
 
-def segments(op: Op, node: Variable, number: int) -> Iterator[tuple[Variable, ...]]:
-    """Yield a product of matrices as one of fewer factors, first as it is written."""
+def segments(op: Op, node: Variable, number: int, brackets: Any) -> Iterator[tuple[Variable, ...]]:
+    """Yield a product of matrices as one of fewer factors, first with the brackets of a pattern.
+
+    These are pairs, nested as the products are, with None for each factor.
+    """
     written: list[Variable] = []
-    rest = node
-    while len(written) < number - 1 and rest.op is op:
-        written.append(rest.inputs[1])
-        rest = rest.inputs[0]
-    first = (rest, *reversed(written)) if len(written) == number - 1 else None
+    stack = [(node, brackets)]
+    while stack:
+        x, shape = stack.pop()
+        if shape is None:
+            written.append(x)
+        elif x.op is op and x.type.dtype is node.type.dtype:
+            stack += [(x.inputs[1], shape[1]), (x.inputs[0], shape[0])]
+        else:
+            break
+    first = tuple(written) if len(written) == number else None
     if first is not None:
         yield first
     factors = sequence(op, node)

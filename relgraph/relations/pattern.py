@@ -404,6 +404,14 @@ def chained_args(term: Term) -> list[Term]:
     return flat_args(term) if chained else []
 
 
+def brackets_of(term: Term, op: Any = None) -> Any:
+    """Return the brackets of a product: pairs, with None for each factor."""
+    op = term.op if op is None and isinstance(term, PatternNode) else op
+    if not isinstance(term, PatternNode) or term.op is not op:
+        return None
+    return tuple([brackets_of(x, op) for x in term.args])
+
+
 def flat_args(term: PatternNode) -> list[Term]:
     """Return the operands of nested applications of one associative op, from left to right."""
     operands: list[Term] = []

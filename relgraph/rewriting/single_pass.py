@@ -50,7 +50,7 @@ def _visited(node: Variable, driver: Driver) -> Variable:
 
 def _regrouped(node: Variable, matcher: AcMatcher, driver: Driver) -> Variable | None:
     """Return a sum or product after one step on its n-ary view, or None."""
-    view = matcher.view(signed=False)
+    view = matcher.view()
     slots = [
         view.add(x)
         for x in leaves(
@@ -62,7 +62,8 @@ def _regrouped(node: Variable, matcher: AcMatcher, driver: Driver) -> Variable |
         return None
     parts = dict(view.operands)
     for match in matches:
-        parts[min(match.slots)] = match.firing.result
+        made = match.firing.result
+        parts[min(match.slots)] = matcher.kind.negated(made) if match.negative else made
     result = combined(matcher.op, [parts[i] for i in sorted(parts)])
     driver.charge(matches[0].firing.rewrite, node, len(matches))
     if driver.log is not None:
