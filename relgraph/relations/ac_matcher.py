@@ -416,6 +416,9 @@ class AcMatcher:
             q = split(b) if b.op in scaling else None
             x, y = a if p is None else p[1], b if q is None else q[1]
             same = p is not None and q is not None and abs(p[0]) == abs(q[0])
+            if self.collecting and (p is None or q is None):
+                p, q = p or self.kind.split_array(a), q or self.kind.split_array(b)
+                x, y = a if p is None else p[1], b if q is None else q[1]
         if not (
             (self.collecting and alike(x, y))
             or (same and self.linear)
@@ -598,8 +601,10 @@ class AcMatcher:
         """Return the match that combines like terms, if it is valid."""
         slots = tuple(sorted(members))
         group = view.taken(slots)
-        core = view.core(slots[0])
-        if view.kind is not None and core.op in view.kind.family:
+        arrays = view.arrays
+        core = arrays[slots[0]][1] if slots[0] in arrays else view.core(slots[0])
+        bare = not all([i in view.cores or i in arrays for i in slots])
+        if bare and view.kind is not None and core.op in view.kind.family:
             return None  # a sum that stays closed; relations on pairs may match it
         dtype = core.type.dtype
         scales = [-members[i] if view.flipped else members[i] for i in slots]
@@ -610,6 +615,9 @@ class AcMatcher:
         if negative:
             scales = [-x for x in scales]
         coefficients = [coefficient(x, dtype) for x in scales]
+        for k, i in enumerate(slots if arrays else ()):
+            if i in arrays and scales[k] == arrays[i][0].uniform:
+                coefficients[k] = arrays[i][0]
         like = runtime.instance(self.op, group)
         for rule in self.collecting:
             built = rule.build((core, dtype), coefficients, like, group)

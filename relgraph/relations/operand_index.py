@@ -160,14 +160,15 @@ class View:
     ``negative`` holds the slots of those that are subtracted; ``flipped`` inverts all signs.
     ``cores`` has the coefficient and the core of each operand that has a coefficient, or a sign of
     its own.  Every operand is in the layer of its sign, and its core in the layer of its
-    coefficient.  ``alike`` maps a core to the coefficients of its operands, by slot, and ``met``
+    coefficient.  ``arrays`` has the factors of operands of which one is an array of one
+    number.  ``alike`` maps a core to the coefficients of its operands, by slot, and ``met``
     holds the cores that several operands have.  ``keys`` holds the keys of all operands, and of
     their cores, that were ever in the view.  It is ``logged`` if firings need the signs of what
     they take.
     """
 
     __slots__ = (
-        "_inside", "_slot", "alike", "buckets", "by_identity", "collects", "cores", "flipped",
+        "_inside", "_slot", "alike", "arrays", "buckets", "by_identity", "collects", "cores", "flipped",
         "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
     )  # fmt: skip
 
@@ -190,6 +191,7 @@ class View:
         self.negative: set[int] = set()
         self.flipped = False
         self.cores: dict[int, tuple[Any, Variable]] = {}
+        self.arrays: dict[int, tuple[Any, Variable]] = {}
         self.alike: dict[Any, dict[int, Any]] = {}
         self.met: dict[Any, None] = {}
         self.buckets: dict[Any, Buckets] = {}
@@ -228,6 +230,12 @@ class View:
                     canonical(core) if form is not None and core.__class__ is not Constant else None
                 )
                 self.layer(_layer(scale)).add(core, slot, form)
+            elif form is not None:
+                array = kind.split_array(node)
+                if array is not None:
+                    self.arrays[slot] = array
+                    number, form = array[0].uniform.item(), canonical(array[1])
+                    scale = -number if sign else number
         if form is not None:
             alike = self.alike.get(form)
             if alike is None:
@@ -321,6 +329,8 @@ class View:
                 self.layers[key].remove(slot)
                 if key[1] is not None and not self.layers[key].operands:
                     del self.layers[key]
+            if slot in self.arrays:
+                _, core = self.arrays.pop(slot)
             if self.collects and core.__class__ is not Constant:
                 alike = self.alike[canonical(core)]
                 del alike[slot]
@@ -332,6 +342,7 @@ class View:
         self.operands.clear()
         self.negative.clear()
         self.cores.clear()
+        self.arrays.clear()
         self.alike.clear()
         self.main = Layer(self.by_identity, self._inside)
         self.layers = {PLAIN: self.main}
