@@ -11,7 +11,8 @@ from relgraph.ir.dispatch import traceable
 from relgraph.ir.node import Variable
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.rewriters import SequentialGraphRewriter, map_graph
-from relgraph.search.optimize import CheapestProgram, OptimizationReport
+from relgraph.search.cheapest_program import CheapestProgram
+from relgraph.search.options import OptimizationReport
 from relgraph.search.saturation import LAWS
 
 Graph = TypeVar("Graph")
@@ -46,7 +47,8 @@ def optimize(
     mode : str, Query, relation, rewriter, list of them, or None
         What rewrites the graph first; None for nothing.
     sizes : mapping of str to int, optional
-        Values of named sizes, for the cost; others count as 256.
+        Values of named sizes, for the cost.  Where a name has no value, only programs are chosen
+        that take no more operations than the graph for all its values from 4.
     cost : {"seconds", "flops"} or callable
         What to make small: the estimated time, the number of operations, or the sum over all nodes
         of a function of a node.

@@ -31,7 +31,7 @@ from relgraph.rewriting.passes.merge import Merge
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.passes.structured_products import StructuredProducts
 from relgraph.rewriting.rewriters import GraphRewriter
-from relgraph.search.optimize import CheapestProgram
+from relgraph.search.cheapest_program import CheapestProgram
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (

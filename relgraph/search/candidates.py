@@ -10,7 +10,7 @@ A class of n x 1 or 1 x n is a vector, one of 1 x 1 a scalar, unless it is a bat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -22,7 +22,7 @@ import numpy as np
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, proved
-from relgraph.ir.node import Constant, Variable, constant, make_input, toposort
+from relgraph.ir.node import Constant, Variable, constant, make_input
 from relgraph.ir.types import Dim, TensorType
 from relgraph.numpy.reductions import sum as total
 from relgraph.ops.checks import squeeze
@@ -43,8 +43,9 @@ from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, dim, expand_dims
+from relgraph.rewriting.passes.blas import structured_matmul
 from relgraph.search.egraph import EGraph, Node, children
-from relgraph.search.embedding import Embedding
+from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.labels import (
     Coefficient,
     Factor,
@@ -54,6 +55,7 @@ from relgraph.search.labels import (
     flipped,
     quotient,
 )
+from relgraph.search.options import NodeCost
 
 ALL_CUTS = 8  # the longest product that is cut anywhere
 BEST_CUTS = 3  # at how many places a longer one is cut
@@ -103,7 +105,7 @@ class Candidates:
         self,
         egraph: EGraph,
         embedding: Embedding,
-        node_cost: Callable[[Variable], float],
+        node_cost: NodeCost,
         memo: dict[Any, Facts],
     ) -> None:
         self.egraph = egraph
@@ -118,8 +120,10 @@ class Candidates:
         self._parts: dict[tuple[Factor, ...], Reference] = {}
         self.placeholders: dict[State, Variable] = {}
         self._orders: dict[tuple[int, ...], float] = {}
+        self._below = frozenset(embedding.leaves)  # what the search does not change costs nothing
         self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self._inverted = self._classes_inverted()
+        self._explicit = self._inverses_as_wholes()
         self._infer_facts()
 
     # -- analyses ----------------------------------------------------------------------------------
@@ -156,6 +160,19 @@ class Candidates:
             if i:
                 found.add(x)
         return found
+
+    def _inverses_as_wholes(self) -> set[int]:
+        """Return the classes whose inverses are needed as such, not only as factors of products.
+
+        A product with an inverse is the solution of a system.
+        """
+        egraph = self.egraph
+        refs = list(self.embedding.references.values())
+        for node in egraph.table:
+            if node[0] != "product":
+                refs += [(1, *factor) for factor in _factors(node)]
+        found = {egraph.canonical(ref) for ref in refs}
+        return {x for _, x, _, i in found if i or egraph.classes[x].shape == (1, 1)}
 
     def _infer_facts(self) -> None:
         """Infer the facts of each class from those of its terms, to a fixed point."""
@@ -285,11 +302,7 @@ class Candidates:
         result = candidate.build(*values)
         if result.op is None:
             return 0.0
-        cost = 0.0
-        for node in toposort([result]):
-            if node.op is not None:
-                cost += self.node_cost(node)
-        return cost
+        return cost_of([result], self.node_cost, self._below)
 
     def _make(self, state: State) -> Iterator[Candidate]:
         kind, x, *rest = state
@@ -306,14 +319,20 @@ class Candidates:
             c, t, i = compose((scale, 0, inverse), label)
             if not i:
                 yield from self._direct(node, (c, t, 0), id_)
-            elif node[0] == "product" and node[2] and egraph.all_square(node[2]):
+            elif node[0] == "product" and egraph.all_square(node[2]):
                 powers = tuple([(y, -e) for y, e in node[1]])
                 turned = ("product", powers, flipped(node[2], 0, 1), node[3])
                 yield from self._direct(turned, (c, t, 0), id_)
             elif node[0] == "diag":
                 yield self._diagonal_matrix(node[1], (c, t, 0), id_, reciprocals=True)
-        if inverse and kind == "value":
-            yield from self._explicit_inverse(x)
+        if kind == "value" and (x in self._explicit if inverse else self._is_inverse(x)):
+            yield from self._explicit_inverse(x, 1 - inverse)
+
+    def _is_inverse(self, x: int) -> bool:
+        """Return whether nodes of a class are the inverse of its value, and for matrices all."""
+        inverses = [label[2] for _, label, _ in self.egraph.view(x)]
+        scalar = self.egraph.classes[x].shape == (1, 1)
+        return any(inverses) and (scalar or all(inverses))
 
     def _needs_batch(self, x: int, node: Node) -> bool:
         if not self.embedding.batch or self.batches[x]:
@@ -326,20 +345,25 @@ class Candidates:
         """Return the candidate of a factorisation: what it costs is in :meth:`_solutions`."""
         matrix: State = ("value", x, 0)
         placeholder = self.placeholder(matrix)
-        cost = self._system_cost(placeholder, self._definite(x), 0)
+        cost = self._system_cost(placeholder, x, 0)
         return Candidate(cost, (matrix,), lambda a: a, None)
 
-    def _definite(self, x: int) -> bool:
-        return bool(self.facts.get(x, NOTHING).true & BIT["spd"])
+    def _assumption(self, x: int) -> str:
+        """Return what a system with a class as its matrix may assume."""
+        facts = self.facts.get(x, NOTHING)
+        if facts.holds("spd"):
+            return "spd"
+        return "symmetric" if facts.holds("symmetric") and not self.batches.get(x) else "general"
 
-    def _system_cost(self, matrix: Variable, definite: bool, columns: Dim) -> float:
+    def _system_cost(self, matrix: Variable, x: int, columns: Dim) -> float:
         """Return the cost of a system with that number of right sides."""
         shape = (*matrix.type.shape[:-1], columns)
         right = make_input("right", matrix.type.with_shape(shape), frozenset())
-        return self.node_cost(Solve("spd" if definite else "general")(matrix, right))
+        return self.node_cost(Solve(self._assumption(x))(matrix, right))
 
-    def _explicit_inverse(self, x: int) -> Iterator[Candidate]:
-        shape, state = self.egraph.classes[x].shape, ("value", x, 0)
+    def _explicit_inverse(self, x: int, of: int) -> Iterator[Candidate]:
+        """Yield the inverse of a class's value, or of its inverse."""
+        shape, state = self.egraph.classes[x].shape, ("value", x, of)
         if shape == (1, 1):
             yield Candidate(None, (state,), reciprocal, None)
             return
@@ -435,6 +459,8 @@ class Candidates:
                 terms = [(c * d, y, v ^ t, w) for (y, v, w), d in node[1]]
                 yield self._sum(terms, id_)
                 if not plain:
+                    if any(self._is_multiple(self.operand(term)) for term in terms):
+                        yield self._sum(terms, id_, in_products=True)
                     yield from self._concatenation(terms, id_)
             case "hadamard":
                 refs = [(((1, y, v ^ t, w)), e) for (y, v, w), e in node[1]]
@@ -448,7 +474,10 @@ class Candidates:
                 d = c * operand.coefficient
 
                 def diagonal(values: list[Variable], d: Coefficient = d) -> Variable:
-                    return self.scaled(d, Diagonal(0)(values[0]))
+                    value = Diagonal(0)(values[0])
+                    if value.ndim > 1:  # of a batch
+                        value = self.oriented(expand_dims(value, (-1,)), t)
+                    return self.scaled(d, value)
 
                 yield self._candidate([operand], diagonal, id_)
             case "det":
@@ -500,7 +529,16 @@ class Candidates:
         spec = ("int", a) if b - a == 1 else ("slice", a, b, None)
         return self.scaled(c, self.oriented(Index((spec,))(self.identity(n)), t))
 
-    def _sum(self, terms: Sequence[Reference], id_: int | None) -> Candidate:
+    def _is_multiple(self, operand: Operand) -> bool:
+        """Return whether an operand is a multiple of a product, so that a factor can take it."""
+        _, x, i = operand.state
+        nodes = self.egraph.view(x) if abs(operand.coefficient) != 1 and not i else ()
+        return any(node[0] == "product" and len(node[2]) > 1 for node, _, _ in nodes)
+
+    def _sum(
+        self, terms: Sequence[Reference], id_: int | None, in_products: bool = False
+    ) -> Candidate:
+        """Return a sum, whose coefficients may go into products."""
         constants = [self.egraph.is_ones((1, *term[1:])) for term in terms]
         if not all(constants):  # a constant is added as a scalar
             number = sum(t[0] for t, one in zip(terms, constants, strict=True) if one)
@@ -508,6 +546,12 @@ class Candidates:
         else:
             number = 0
         operands = [self.operand(term) for term in terms]
+        for k, operand in enumerate(operands if in_products else ()):
+            if self._is_multiple(operand):
+                _, x, i = operand.state
+                c = abs(operand.coefficient)
+                sign = 1 if operand.coefficient > 0 else -1
+                operands[k] = Operand(("scaled", x, i, c), sign, operand.transposed)
         operands.sort(key=lambda operand: operand.coefficient < 0)
         whole = self.is_batch(*terms)
 
@@ -787,7 +831,8 @@ class Candidates:
             return
         if len(seq) == 3 and not plain:
             left, right = (1, *seq[0]), (1, *seq[2])
-            if egraph.special(left) == egraph.special(right) == "ones" and seq[0][1]:
+            is_total = seq[0][1] and not seq[2][1]  # 1.T X 1, not 1.T x 1.T
+            if is_total and egraph.special(left) == egraph.special(right) == "ones":
                 operand = self.operand((1, *seq[1]))
                 d = c * operand.coefficient
 
@@ -867,19 +912,12 @@ class Candidates:
         left, right = self.operand(a), self.operand(b)
         c = c * left.coefficient * right.coefficient
         both = [left, right]
-        if kind_a == "rows" or kind_b == "rows":
-            yield self._selection(a, b, c, id_)
+        structured = self._structured(a, b, c, id_, plain)
+        if structured is not None:
+            yield from structured
+            if not plain:
+                yield from self._solutions(a, b, c, id_)
             return
-        if k == 1 and "ones" in (kind_a, kind_b):
-            yield self._stretch(a, b, c, (m, n), id_)
-            return
-        if "ones" in (kind_a, kind_b):
-            yield self._total(a, b, c, id_)
-            return
-        for ref, other, on_left in ((a, b, True), (b, a, False)):
-            if egraph.special(ref) == "diag" and not plain:
-                yield self._scaled_rows(ref, other, on_left, c, id_)
-                return
         whole = self.is_batch(a, b)
         if k == 1 and not whole:
 
@@ -894,17 +932,18 @@ class Candidates:
             if whole:
                 x, y = self._matrix(x, a), self._matrix(y, b)
             if c in (1, -1):
-                return self.scaled(c, MATMUL(x, y))
+                return self.scaled(c, _matmul(x, y))
             sizes = [self.extent(m) * self.extent(k), self.extent(k) * self.extent(n)]
             sizes.append(self.extent(m) * self.extent(n))
             at = sizes.index(min(sizes))
             if at == 0:
-                return MATMUL(self.scaled(c, x), y)  # type: ignore[no-any-return]
+                return _matmul(self.scaled(c, x), y)
             if at == 1:
-                return MATMUL(x, self.scaled(c, y))  # type: ignore[no-any-return]
-            return self.scaled(c, MATMUL(x, y))
+                return _matmul(x, self.scaled(c, y))
+            return self.scaled(c, _matmul(x, y))
 
-        yield self._candidate(both, multiplied, id_)
+        if plain or not any(ref[3] and egraph.of(ref).shape != (1, 1) for ref in (a, b)):
+            yield self._candidate(both, multiplied, id_)
         for side in (0, 1) if not plain else ():
             taken = self._absorbing(both[side], c)
             if taken is not None:
@@ -913,22 +952,46 @@ class Candidates:
         if not plain:
             yield from self._solutions(a, b, c, id_)
 
+    def _structured(
+        self, a: Reference, b: Reference, c: Coefficient, id_: int | None, plain: bool
+    ) -> Iterable[Candidate] | None:
+        """Return the ways to multiply by rows of an identity, ones or a diagonal matrix."""
+        egraph = self.egraph
+        kinds = egraph.special(a), egraph.special(b)
+        (m, k), n = egraph.shape(a), egraph.shape(b)[1]
+        if "rows" in kinds:
+            return self._selection(a, b, c, id_)
+        if "ones" in kinds:
+            if k == 1:
+                return (self._stretch(a, b, c, (m, n), id_),)
+            return (self._total(a, b, c, id_),)
+        if "diag" in kinds and not plain:
+            on_left = kinds[0] == "diag"
+            ref, other = (a, b) if on_left else (b, a)
+            return (self._scaled_rows(ref, other, on_left, c, id_),)
+        return None
+
     def extent(self, d: Dim) -> int:
         """Return the size that stands for a dimension in comparisons."""
         return d if isinstance(d, int) else NOMINAL
 
-    def _selection(self, a: Reference, b: Reference, c: Coefficient, id_: int | None) -> Candidate:
-        """Return a product with rows of an identity: a slice, or zeros around a matrix."""
+    def _selection(
+        self, a: Reference, b: Reference, c: Coefficient, id_: int | None
+    ) -> Iterator[Candidate]:
+        """Yield a product with rows of an identity: a slice, or zeros around a matrix."""
         egraph = self.egraph
         on_left = egraph.special(a) == "rows"
         place, other = (a, b) if on_left else (b, a)
         _, start, stop, size = egraph.of(place).special  # type: ignore[misc]
         operand = self.operand(other)
         if place[2] == int(on_left):  # S.T X or X S: zeros around it
+            if not isinstance(size, int):
+                return  # nothing says how many zeros
             shape = (size, egraph.shape(other)[1]) if on_left else (egraph.shape(other)[0], size)
             candidate = self._join([(start, stop, other)], 0 if on_left else 1, shape, id_)
             build, scale = candidate.build, quotient(c, operand.coefficient)
-            return candidate._replace(build=lambda *values: self.scaled(scale, build(*values)))
+            yield candidate._replace(build=lambda *values: self.scaled(scale, build(*values)))
+            return
 
         def sliced(values: list[Variable]) -> Variable:
             (x,) = values
@@ -943,7 +1006,7 @@ class Candidates:
                 spec = (cut,) if on_left else (_FULL, cut)
             return self.scaled(c, Index(spec)(x))
 
-        return self._candidate([operand], sliced, id_)
+        yield self._candidate([operand], sliced, id_)
 
     def _times(self, c: Coefficient) -> Callable[[list[Variable]], Variable]:
         return lambda values: self.scaled(c, values[0])
@@ -999,14 +1062,14 @@ class Candidates:
         operand = self.operand(other)
         divides = bool(diagonal[3])
         d = c * (quotient(1, entries.coefficient) if divides else entries.coefficient)
-        column: Reference = (1, *special[1])
-        turned = self.egraph.shape(column)[1] != 1
+        is_row = self.egraph.of((1, *special[1])).shape[1] != 1
 
         def build(values: list[Variable]) -> Variable:
             v, x = values
             v = self.scaled(quotient(1, d) if divides else d, v) if d != 1 else v
-            if v.ndim > 1 and (turned or not on_left):
-                v = SWAP(v) if turned == on_left else v
+            if v.ndim > 1:
+                v = SWAP(v) if is_row == on_left else v
+                x = self._matrix(x, other)
             if v.ndim == 1 and x.ndim > 1 and on_left:
                 v = expand_dims(v, (-1,))
             return true_divide(x, v) if divides else multiply(v, x)  # type: ignore[no-any-return]
@@ -1018,7 +1081,7 @@ class Candidates:
     ) -> Iterator[Candidate]:
         """Yield the solutions of systems: a product with an inverse on one side."""
         for ref, other, on_left in ((a, b, True), (b, a, False)):
-            if not ref[3]:
+            if not ref[3] or self.egraph.special(ref) == "diag":
                 continue
             x = self.egraph.find(ref[1])[1]
             if self.egraph.classes[x].shape == (1, 1):
@@ -1028,7 +1091,7 @@ class Candidates:
             operand = self.operand(other)
             lower = self.holds(x, matrix.transposed, "lower_triangular")
             upper = self.holds(x, matrix.transposed, "upper_triangular")
-            system: Any = Solve("spd" if self._definite(x) else "general")
+            system: Any = Solve(self._assumption(x))
             if lower or upper:
                 system = SolveTriangular(lower, 0, False)
             build = partial(self._solution, system=system, other=other, on_left=on_left, c=c)
@@ -1037,7 +1100,7 @@ class Candidates:
                 yield candidate
             else:
                 # The elimination is a state of its own, so that several systems share it.
-                shared = self._system_cost(self.placeholder(("value", x, 0)), self._definite(x), 0)
+                shared = self._system_cost(self.placeholder(("value", x, 0)), x, 0)
                 yield Candidate(
                     self._cost(candidate) - shared,
                     (*candidate.needs, ("factor", x, 0)),
@@ -1062,6 +1125,24 @@ class Candidates:
         if on_left or y.ndim < 2:
             return system(matrix, y)  # type: ignore[no-any-return]
         return SWAP(system(matrix, SWAP(y)))  # type: ignore[no-any-return]
+
+
+def _matmul(x: Variable, y: Variable) -> Variable:
+    """Return a product of matrices, by the kernel for their structure."""
+    product: Variable = MATMUL(x, y)
+    if max(x.ndim, y.ndim) > 2 or min(x.ndim, y.ndim) < 2:
+        return product
+    kernel = structured_matmul(product)
+    return product if kernel is None else kernel(x, y)
+
+
+def cost_of(
+    outputs: Iterable[Variable], node_cost: NodeCost, boundary: Collection[Variable] = ()
+) -> float:
+    """Return the cost of a graph above a boundary, each node counted once."""
+    return sum(
+        node_cost(x) for x in nodes_of(outputs, boundary) if x.op is not None and x not in boundary
+    )
 
 
 def chain_orders(sizes: tuple[int, ...]) -> dict[tuple[int, ...], float]:

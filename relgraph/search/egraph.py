@@ -597,8 +597,12 @@ class EGraph:
         """Return the determinant of a square matrix, as a scalar."""
         c, x, _, i = self.canonical(ref)
         n = self.classes[x].shape[0]
+        if n == 1:
+            return ref
         assert c == 1 or isinstance(n, int)
         power = rational(Fraction(c) ** n) if isinstance(n, int) else 1
+        if n == 1:
+            return ref
         if self.special(ref) == "eye":
             return self.number(power)
         new = self._intern(("det", x), (1, 1))

@@ -31,9 +31,11 @@ from relgraph.ops.elementwise import (
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.solve import Det, Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
+from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.rewriting.passes.blas import structured_matmul
 from relgraph.search.egraph import EGraph, Shape
 from relgraph.search.labels import Reference, act, inverted, transposed
 
@@ -390,7 +392,7 @@ def _diag(self: Embedding, op: Any, node: Variable) -> Reference | None:
 
 def _diagonal(self: Embedding, op: Any, node: Variable) -> Reference | None:
     m, n = matrix_shape(node.inputs[0])
-    if node.ndim > 1 or m != n or (isinstance(op, Diagonal) and op.params[0]):
+    if node.inputs[0].ndim > 2 or m != n or (isinstance(op, Diagonal) and op.params[0]):
         return None
     column = self.egraph.diagonal(self.references[node.inputs[0]])
     if isinstance(op, Diagonal):
@@ -417,6 +419,11 @@ def _solution(self: Embedding, op: Any, node: Variable) -> Reference | None:
     if b.ndim == 1 and a.ndim > 2:
         return None
     return self.egraph.product(1, (), (inverted(self.references[a]), self.references[b]))
+
+
+def _structured(self: Embedding, op: Any, node: Variable) -> Reference | None:
+    """Embed a product by a kernel for a structure that its matrix is known to have."""
+    return _matmul(self, op, node) if structured_matmul(Matmul()(*node.inputs)) is op else None
 
 
 def _triangular(self: Embedding, op: Any, node: Variable) -> Reference | None:
@@ -525,6 +532,8 @@ RULES: dict[Any, Rule] = {
     square: _product((2,)),
     power: _power,
     Matmul: _matmul,
+    TriangularMatmul: _structured,
+    TridiagonalMatmul: _structured,
     Outer: _outer,
     Transpose: _transpose,
     MatrixTranspose: _transpose,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from relgraph.ir.cost import node_flops, size
-from relgraph.ir.node import Variable, toposort
+from relgraph.ir.node import Constant, Variable, toposort
 from relgraph.search.egraph import EGraph
 from relgraph.search.embedding import Embedding, is_matrix
 
@@ -52,16 +52,32 @@ def regions_of(outputs: Iterable[Variable], ops: Collection[Any] = ()) -> list[R
     for members in _components(order, inner, cuts) if cuts else ():
         if len(members) > LARGEST:
             cuts |= _cuts_by_size(members, cuts)
-    wanted = set(outputs)
+    wanted, fixed = set(outputs), _without_operands(order, inner)
     regions = []
     for members in _components(order, inner, cuts):
         own = set(members)
         if not ops and not any(map(_combines, members)):
             continue
         ends = [x for x in members if x in wanted or not own.issuperset(users.get(x, ()))]
+        for node in members:  # which grows
+            new = [x for x in dict.fromkeys(node.inputs) if x in fixed and x not in own]
+            members += new
+            own.update(new)
         boundary = frozenset([i for x in members for i in x.inputs if i not in own])
         regions.append(Region(ends, boundary, len(members)))
     return regions
+
+
+def _without_operands(order: Iterable[Variable], inner: Collection[Variable]) -> set[Variable]:
+    """Return the inner nodes that depend on no input, such as an identity matrix.
+
+    They are in the region of each of their users.
+    """
+    fixed: set[Variable] = set()
+    for node in order:
+        if node in inner and all(x in fixed or isinstance(x, Constant) for x in node.inputs):
+            fixed.add(node)
+    return fixed
 
 
 def is_taken_apart(node: Variable) -> bool:

@@ -497,25 +497,28 @@ class Saturation:
         for j, term in enumerate(terms):
             for c, powers, seq, n, id_ in egraph.products(term):
                 if len(seq) > 1:
-                    first, last = egraph.canonical(seq[0])[1:], egraph.canonical(seq[-1])[1:]
-                    buckets["L", first].setdefault(j, (c, powers, seq[1:], id_))
-                    buckets["R", last].setdefault(j, (c, powers, seq[:-1], id_))
+                    d, *first = egraph.canonical(seq[0])
+                    buckets["L", tuple(first)].setdefault(j, (c * d, powers, seq[1:], id_))
+                    d, *last = egraph.canonical(seq[-1])
+                    buckets["R", tuple(last)].setdefault(j, (c * d, powers, seq[:-1], id_))
                 elif seq:
-                    only = egraph.canonical(seq[0])[1:]
+                    d, *rest = egraph.canonical(seq[0])
+                    only = tuple(rest)
                     m, k = egraph.shape(seq[0])
-                    buckets["L", only].setdefault(j, (c, powers, (egraph.eye(k),), id_))
-                    buckets["R", only].setdefault(j, (c, powers, (egraph.eye(m),), id_))
+                    buckets["L", only].setdefault(j, (c * d, powers, (egraph.eye(k),), id_))
+                    buckets["R", only].setdefault(j, (c * d, powers, (egraph.eye(m),), id_))
                 for x, e in powers:
                     if e > 0:
-                        rest = tuple([(y, f - (y == x)) for y, f in powers if f - (y == x)])
+                        others = tuple([(y, f - (y == x)) for y, f in powers if f - (y == x)])
                         body = seq or (egraph.eye(n),)
-                        key = ("S", egraph.canonical(x)[1:])
-                        buckets[key].setdefault(j, (c, rest, body, id_))
+                        d, *scalar = egraph.canonical(x)
+                        buckets["S", tuple(scalar)].setdefault(j, (c * d, others, body, id_))
             for c, factors, id_ in egraph.hadamards(term):
                 for y, e in factors:
                     if e >= 1:
-                        rest = tuple([(z, f - (z == y)) for z, f in factors if f - (z == y)])
-                        buckets["H", egraph.canonical(y)[1:]].setdefault(j, (c, rest, None, id_))
+                        others = tuple([(z, f - (z == y)) for z, f in factors if f - (z == y)])
+                        d, *power = egraph.canonical(y)
+                        buckets["H", tuple(power)].setdefault(j, (c * d, others, None, id_))
         for (side, factor), members in list(buckets.items()):  # X itself is X I
             shape = egraph.classes[factor[0]].shape
             if (side in "LR" and 1 not in shape) or side == "R":

@@ -17,7 +17,7 @@ import relgraph as rg
 from relgraph.ir.graph import FunctionGraph
 
 FACTS = {"tril": ("lower_triangular",), "spd": ("spd",), "pos": ("positive",),
-         "wc": ("invertible",), "tridiag": ()}  # fmt: skip
+         "wc": ("invertible",), "tridiag": ("tridiagonal",), "orth": ("orthogonal",)}  # fmt: skip
 SMALLEST = 4  # of a size, where all sizes are divided
 
 
@@ -75,7 +75,9 @@ def _namespace() -> dict[str, Any]:
         "eye": lambda n, like: rg.eye(n),
         "inv": rg.inv,
         "let": lambda value, body: body(value),
+        "ones": lambda m, n: rg.ones((m, n)),
         "outer": rg.outer,
+        "prod": rg.prod,
         "rs": lambda x: rg.sum(x, axis=1),
         "sigm": rg.sigmoid,
         "solve": rg.solve,
@@ -130,7 +132,7 @@ class Row:
     def graph(self, expression: str, sizes: dict[str, int] | None) -> FunctionGraph:
         """Return an expression as a graph."""
         inputs = self.inputs(sizes)
-        output = eval(expression, _namespace() | inputs)
+        output = eval(expression, _namespace() | (sizes or {}) | inputs)
         return rg.FunctionGraph(list(inputs.values()), output)
 
     def places(self) -> dict[str, int]:
@@ -167,21 +169,28 @@ def _with(fact: str, x: Any) -> Any:
     if not fact:
         return x
     n = len(x)
+    if fact == "orth":
+        return np.linalg.qr(x)[0]
     if fact == "spd":
         return x @ x.T / n + np.eye(n)
     part = {"wc": x, "tril": np.tril(x), "tridiag": np.triu(np.tril(x, 1), -1)}[fact]
     return part / (4 * np.sqrt(n)) + np.eye(n)
 
 
-def _row(entry: dict[str, Any]) -> Row:
+def operands_of(text: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+    """Return the operands that are written as ``A:m,n:spd x:n``."""
     operands = []
-    for text in entry["operands"].split():
-        name, _, rest = text.partition(":")
+    for word in text.split():
+        name, _, rest = word.partition(":")
         dims, _, fact = rest.partition(":")
         operands.append((name, tuple(d for d in dims.split(",") if d), fact))
+    return tuple(operands)
+
+
+def _row(entry: dict[str, Any]) -> Row:
     return Row(
-        entry["id"], entry["source"], entry["sizes"], tuple(operands), entry["naive"],
-        entry["target"], entry["flops_target"],
+        entry["id"], entry["source"], entry["sizes"], operands_of(entry["operands"]),
+        entry["naive"], entry["target"], entry["flops_target"],
     )  # fmt: skip
 
 

@@ -221,7 +221,7 @@ def test_the_mode_is_applied_before_compiling():
     np.testing.assert_allclose(f(large), np.logaddexp(0.0, large))
     assert np.isinf(function([X], y, target="numpy")(large)[0])
     with pytest.raises(UnknownTagError, match="no mode"):
-        rewritten_function([X], y, mode="o5")
+        rewritten_function([X], y, mode="o6")
 
 
 @pytest.mark.parametrize("target", TARGETS)

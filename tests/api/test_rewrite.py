@@ -120,7 +120,7 @@ def test_once_sees_sums_as_they_are_flattened():
         (lambda: rg.rewrite_graph(x, double_addo, nonfinite="no"), ArgumentError,
          "nonfinite is 'assume' or 'keep'"),
         (lambda: rg.rewrite_graph(x, mode="o4", nonfinite="no"), ArgumentError, "nonfinite is"),
-        (lambda: rg.rewrite_graph(x, mode="o5"), UnknownTagError, "there is no mode 'o5'"),
+        (lambda: rg.rewrite_graph(x, mode="o6"), UnknownTagError, "there is no mode 'o6'"),
         (lambda: rg.rewrite_graph(x, include=["o4"]), UnknownTagError, "'o4' is a mode"),
         (lambda: rg.rewrite_graph(x, include=["canonicalise"]), UnknownTagError,
          "Did you mean 'canonicalize'"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.search.optimize import cost_of_nodes
+from relgraph.search.options import cost_of_nodes
 from tests.search.expressions import Expressions
 
 SHAPES = [(), (3,), (8,), (5, 3), (8, 8), (2, 5)]
@@ -107,6 +107,8 @@ def test_named_sizes_count_as_given():
     w = rg.matrix("w", shape=("k", "n"))
     z = rg.matrix("z", shape=("n", "k"))
     graph = m @ w @ z
+    assert rg.optimize(graph, mode=None) is graph
+    assert rg.optimize(m @ w + m @ w, mode=None) == 2.0 * (m @ w)
     assert rg.optimize(graph, mode=None, sizes={"n": 1000, "k": 3}) == m @ (w @ z)
     assert rg.optimize(graph, mode=None, sizes={"n": 3, "k": 1000}) == m @ w @ z
 

@@ -118,7 +118,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "mode": ["reduced", "complete"],
     "message": ["it does not hold"],
     "assume": ["general", "symmetric", "spd"],
-    "trans": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
+    "trans": [0, 1], "side": [0, 1], "unit_diagonal": [False, True], "index": [0, 1],
     "facts": [("positive",), ("finite",)], "subscripts": ["ab,bc->ac", "ab->ba", "a,a->"],
     "spec": [
         (("int", 1),), (("slice", None, 2, None),), (("slice", 2, None, None),),

@@ -61,7 +61,10 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("missed", "remove_indexo", "read_besideo", _NOTHING),
     ("missed", "solve_diagonal_*o", "solve_*_triangularo", _SMALL),
     ("missed", "solve_lower_triangularo", "solve_upper_triangularo", _SMALL),
+    ("missed", "divide_*o", "solve_*_triangularo", _SMALL),
     ("missed", "solve_orthogonalo", "solve_*_triangularo", _SIGNS),
+    ("missed", "solve_orthogonalo", "solve_diagonal_matrixo", _SIGNS),
+    ("missed", "log_reciprocalo", "log_multiply_expo", _ORDER),
 )
 
 

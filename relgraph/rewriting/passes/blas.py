@@ -328,13 +328,13 @@ class StructuredKernels(GraphRewriter):
         products: dict[Variable, Variable] = {}
         for node in graph:
             if node.op is MATMUL and node.dtype.name in DTYPES and _ranks(node) == (2, 2):
-                op = _structured(node)
+                op = structured_matmul(node)
                 if op is not None:
                     products[node] = op(*node.inputs)
         return with_changes(graph, products)
 
 
-def _structured(product: Variable) -> Op | None:
+def structured_matmul(product: Variable) -> Op | None:
     """Return the op for a product with a triangular or a tridiagonal matrix, or None."""
     for side, x in enumerate(product.inputs):
         assert isinstance(x.type, TensorType)
