@@ -168,8 +168,8 @@ class View:
     """
 
     __slots__ = (
-        "_inside", "_slot", "alike", "arrays", "buckets", "by_identity", "collects", "cores", "flipped",
-        "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
+        "_inside", "_slot", "alike", "arrays", "buckets", "by_identity", "collects", "cores",
+        "flipped", "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
     )  # fmt: skip
 
     def __init__(
