@@ -102,15 +102,15 @@ class Kind:
         return None if inverted is None else self._scaled(inverted, x, node)
 
     def split_array(self, node: Variable) -> tuple[Any, Variable] | None:
-        """Return the factor of an operand that is an array of one number, and the other factor."""
+        """Return a factor that is zero or an array of one number, and the other, if it has one."""
         if node.op is not self.scale:
             return None
         factors = leaves(node, node.op, (), NEAR)
         arrays = [x for x in factors if isinstance(x, Constant)]
-        if len(arrays) != 1 or not arrays[0].ndim or len(factors) < 2:
+        if len(arrays) != 1 or len(factors) < 2:
             return None
         c, others = arrays[0], [x for x in factors if x is not arrays[0]]
-        if not c.uniform or not np.isfinite(c.uniform):
+        if c.uniform is None or not np.isfinite(c.uniform):
             return None
         rest = others[0] if len(others) == 1 else combined(node.op, others)
         return (c, rest) if c.type.dtype is rest.type.dtype else None
