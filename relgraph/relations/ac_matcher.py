@@ -603,7 +603,7 @@ class AcMatcher:
         group = view.taken(slots)
         arrays = view.arrays
         core = arrays[slots[0]][1] if slots[0] in arrays else view.core(slots[0])
-        bare = not all([i in view.cores or i in arrays for i in slots])
+        bare = not all([i in arrays or abs(view.cores.get(i, (1,))[0]) != 1 for i in slots])
         if bare and view.kind is not None and core.op in view.kind.family:
             return None  # a sum that stays closed; relations on pairs may match it
         dtype = core.type.dtype
