@@ -280,7 +280,7 @@ def in_process(wanted: list[str]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure what is asked for; all of it is written to results/algebra.json."""
+    """Run the rows that the command line selects; write a full run to results/algebra.json."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of rows")
     parser.add_argument("--rewriting", action="store_true", help="rewriting and search only")

@@ -126,7 +126,7 @@ def slower(row: dict[str, Any]) -> bool:
 
 
 def measured(case: Case, timed: bool) -> dict[str, Any]:
-    """Return what is known of one program."""
+    """Return the record of one program."""
     after = rg.rewrite_graph(case.outputs, mode="fast_run")
     row: dict[str, Any] = {
         "program": case.name,
@@ -141,7 +141,7 @@ def measured(case: Case, timed: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure what is asked for, and print what is slower or larger."""
+    """Time the selected programs, and print those that got slower or larger."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--random", type=int, default=0, help="how many random programs")
     parser.add_argument("--seed", type=int, default=7)

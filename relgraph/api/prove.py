@@ -148,7 +148,7 @@ def prove(
     Raises
     ------
     ArgumentError
-        For what is no graph, and for a budget that is not positive.
+        If a side is not a graph, or the budget is not positive.
     ShapeError
         For graphs of two types.
 

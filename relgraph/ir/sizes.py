@@ -223,7 +223,11 @@ def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
     op = node.op
     if op is None:
         return None
-    origin = rule_of(op, tuple([x.type for x in node.inputs])).origins[axis]
+    types = tuple([x.type for x in node.inputs])
+    origin = rule_of(op, types).origins[axis]
+    if origin is None:
+        squares = tuple([i for i, x in enumerate(node.inputs) if _is_open_square(x)])
+        origin = _origins_of_squares(op, types, squares)[axis] if squares else None
     if origin is not None:
         return node.inputs[origin[0]], origin[1]
     if op.takes_shape:
@@ -233,6 +237,21 @@ def _below(node: Variable, axis: int) -> tuple[Variable, int] | None:
         if size is not None and size.op is not None and size.op.reads_shape:
             return size.inputs[0], size.op.params[0]
     return None
+
+
+def _is_open_square(x: Variable) -> bool:
+    """Return True for square matrices whose side has neither a number nor a name."""
+    if not isinstance(x.type, TensorType) or x.ndim < 2:
+        return False
+    return x.type.shape[-2:] == (None, None) and fact(x, "square") is True
+
+
+@lru_cache(4096)
+def _origins_of_squares(
+    op: Op, types: tuple[Type, ...], squares: tuple[int, ...]
+) -> tuple[At | None, ...]:
+    """Return the origins of the result's sizes where some operands are square matrices."""
+    return _origins(op, types, {(i, axis): tag(i) for i in squares for axis in (-2, -1)})
 
 
 class Equalities:

@@ -30,7 +30,7 @@ def required(term: Term) -> list[tuple[Term, str]]:
 
 
 def unproved(conditions: Iterable[Suspended], *sides: Term) -> tuple[Suspended, ...]:
-    """Return what is left to prove of conditions where some sides are defined.
+    """Return the conditions that remain to be proved where some sides are defined.
 
     A condition is left out if it follows, and weakened if it follows from less: a matrix that is
     inverted is positive definite if it is semidefinite.

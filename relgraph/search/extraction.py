@@ -2,8 +2,8 @@
 
 First the cheapest tree of each state (D. E. Knuth, A generalization of Dijkstra's algorithm,
 Information Processing Letters 6, 1977); then, in that order, the cheapest program with sharing that
-greedy choices give; then hill climbing, one state at a time.  :func:`cheapest_exactly` proves or
-improves the result by integer programming, with cycles cut off as they appear.
+greedy choices give; then hill climbing, one state at a time.
+The result need not be the cheapest: two changes that pay only together are not found.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Extraction:
         self._few: dict[State, list[int]] = {}  # the candidates of a state that may be chosen
         self._programs: dict[State, tuple[float, dict[State, float], int]] = {}
 
-    def cheapest(self) -> Choice:
-        """Return the cheapest program found."""
-        return self._climb(self._greedy())
+    def cheapest(self) -> Choice | None:
+        """Return the cheapest program found, or None if no candidates compute a goal."""
+        choice = self._greedy()
+        return None if choice is None else self._climb(choice)
 
     def _reach(self) -> list[State]:
         reached = dict.fromkeys(self.goals)
@@ -88,7 +89,7 @@ class Extraction:
                     heapq.heappush(heap, (left[1], k, user))
         return trees
 
-    def _greedy(self) -> Choice:
+    def _greedy(self) -> Choice | None:
         """Return the program that takes for each state what is cheapest with what it shares."""
         trees, of = self.trees, self.candidates.of
         users: dict[State, set[State]] = {}
@@ -116,6 +117,8 @@ class Extraction:
                         changed |= users.get(state, set()) - waiting
             queue = sorted(changed, key=order.__getitem__)
             waiting = set(queue)
+        if not best.keys() >= set(self.goals):
+            return None
         return self._total({state: best[state][2] for state in best})
 
     def _program_of(

@@ -160,10 +160,13 @@ def _on(node: Variable, images: Mapping[Variable, Variable]) -> Variable:
 def _cheapest(
     candidates: Candidates, roots: Sequence[Reference], outputs: Sequence[Variable]
 ) -> list[Variable]:
-    """Return the cheapest program that an e-graph has now."""
+    """Return the cheapest program that an e-graph has now; the outputs if it has none."""
     operands = [candidates.goal(root) for root in roots]
     extraction = Extraction(candidates, [operand.state for operand in operands])
-    values = extraction.build(extraction.cheapest())
+    choice = extraction.cheapest()
+    if choice is None:
+        return list(outputs)
+    values = extraction.build(choice)
     return [
         candidates.finished(values[operand.state], operand, root, node)
         for node, operand, root in zip(outputs, operands, roots, strict=True)

@@ -34,6 +34,7 @@ def test_it_does_not_fire_where_an_equality_is_not_proved(graph):
         (rg.trace(m.T @ m), "sum(square(m))"),
         (m @ x + m @ y, "m @ (x + y)"),
         (m @ x + k @ x, "(m + k) @ x"),
+        (rg.diag(x) @ m, "expand_dims(x, axes=(-1,)) * m"),
         (rg.sum(x) + rg.sum(y) + rg.sum(x + y), "2 * sum(x + y)"),
         (rg.trace(square @ other), "sum(square * other.mT)"),
         (rg.det(square @ other), "det(square) * det(other)"),

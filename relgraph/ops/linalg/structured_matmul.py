@@ -43,7 +43,7 @@ class _StructuredMatmul(Op):
         return _MATMUL.infer(*types)  # type: ignore[no-any-return]
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
-        """Know what is known of a product."""
+        """Return the facts of the plain product."""
         return _MATMUL.facts(operands, node)  # type: ignore[no-any-return]
 
 
