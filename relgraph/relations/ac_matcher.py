@@ -11,7 +11,8 @@ A :class:`View` keeps its index while a sum grows, so that no operands are match
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +21,17 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.block_matcher import GatherRule, computed
+from relgraph.relations.block_matcher import GatherRule, computed, is_linear
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
 from relgraph.relations.matcher_store import stored_of
+from relgraph.relations.nary import alike, coefficient, kind_of
 from relgraph.relations.operand_index import (
     ANY,
     ANYWHERE,
     Firing,
+    Layer,
     Match,
     View,
     anchor,
@@ -40,6 +43,7 @@ from relgraph.relations.pattern import (
     PatternNode,
     PatternVariable,
     Term,
+    chained_args,
     flat_args,
     same_term,
     variables,
@@ -86,8 +90,10 @@ class MatchRule:
         self.leading = [
             i
             for i, x in enumerate(self.args)
-            if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
+            if not (i and self.twins)
+            and not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
         ]
+        self.linear = is_linear(rewrite)
         self.inside = list(self._inside())
         self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
 
@@ -182,6 +188,8 @@ class MatchRule:
         op = compiler.names.of(self.op, self.op.name)
         if arg in compiler.env:
             return f"within({op}, {compiler.env[arg]}, view, index, {taken})"
+        if len(self.args) == 2 and _is_number(self.args[0]):
+            return f"rest({op}, view, {taken})"  # x * (-1) = -x for all other factors at once
         conditions = compiler.rewrite.conditions
         decided = any(arg in variables(x) for c in conditions for x in c.args)
         every = decided or compiler.guarded or compiler.rewrite.ranks is not None
@@ -208,18 +216,16 @@ class MatchRule:
                 if variable in others:
                     yield arg.op, position
 
-    def find(self, role: int, slot: int, view: View) -> Match | None:
-        """Match with the operand in a slot playing a role."""
-        node = view.operands[slot]
+    def find(self, role: int, slot: int, layer: Layer) -> Any:
+        """Match with the operand in a slot playing a role.
+
+        Return ``(result, rewrite, bindings, slots)``, or None.
+        """
+        node = layer.operands[slot]
         try:
-            match = self.matcher(role)(node, slot, view.operands, view.index)
+            return self.matcher(role)(node, slot, layer.operands, layer.index)
         except OutOfSteps:
             raise endless(self.rewrite) from None
-        if match is None:
-            return None
-        result, rewrite, bindings, slots = match
-        taken = tuple([view.operands[i] for i in slots])
-        return Match(slots, Firing(rewrite, bindings, taken, result))
 
 
 Rule = MatchRule | GatherRule
@@ -248,6 +254,8 @@ def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
     """Return the variables that are operands of a term themselves, with their positions."""
     if not isinstance(term, PatternNode) or not isinstance(term.op, Op):
         return []
+    if len(chained_args(term)) > 2:  # its operands depend on the bracketing
+        return []
     anywhere = term.op.commutative
     args = flat_args(term) if is_ac(term.op) else term.args
     return [
@@ -255,6 +263,10 @@ def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
         for i, x in enumerate(args)
         if isinstance(x, PatternVariable)
     ]
+
+
+def _is_number(term: Term) -> bool:
+    return isinstance(term, bool | int | float)
 
 
 def _urgency(term: Term, compiler: Compiler) -> tuple[bool, int, bool]:
@@ -274,22 +286,31 @@ def _selectivity(term: Term) -> int:
 class AcMatcher:
     """All rewrites of a selection with one associative and commutative head op, in declared order.
 
-    ``fold(op, constants)`` combines constants that meet in a view, or returns None.
+    ``fold(op, constants)`` combines constants that meet in a view, or returns None.  ``signed`` is
+    True if rewrites match operands with signs and coefficients; only then views have them.
     """
 
     def __init__(
         self, op: Op, rewrites: Sequence[Rewrite], fold: Callable[..., Any] | None = None
     ) -> None:
         self.op = op
+        self.kind = kind_of(op)
         self.fold = fold
         self.rules = [rule_of(op, r) for r in rewrites]
+        blocks = [r for r in self.rules if isinstance(r, GatherRule)]
+        self.gathering = [r for r in blocks if not r.collects]
+        self.collecting = [r for r in blocks if r.collects]
+        self._gathers: dict[Any, list[tuple[int, GatherRule]]] = {}
         # (rule, role) by the key of the operand that may play the role; a role that any operand
         # may play waits for its partner's key to be there.
         self.by_key: dict[Any, list[tuple[int, int]]] = {}
         self.by_partner: dict[Any, list[tuple[int, int]]] = {}
+        self.twins: list[tuple[int, int]] = []  # of x + x, for operands that may occur twice
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
-                self.by_key.setdefault(rule.key, []).append((number, -1))
+                continue
+            if rule.twins and rule.roles[0].key is ANY:
+                self.twins.append((number, 0))
                 continue
             for place in rule.leading:
                 role = rule.roles[place]
@@ -298,7 +319,7 @@ class AcMatcher:
                 else:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
-        self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
+        self.keys = frozenset([*self.by_key, *self.by_partner, *[r.key for r in self.gathering]])
         matching = [r for r in self.rules if isinstance(r, MatchRule)]
         self.by_identity = any([r.by_identity for r in matching])
         inside: dict[Op, set[int]] = {}
@@ -306,12 +327,18 @@ class AcMatcher:
             for inner, position in r.inside:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
+        self.linear = frozenset(
+            [i for i, rule in enumerate(self.rules) if rule.linear] if self.kind.scaling else []
+        )
+        self.signed = bool(self.kind.scaling and (self.linear or self.collecting))
+        self.family = self.kind.family if self.signed else self.kind.only
         self._may: dict[frozenset[Any], bool] = {}
-        self._pairs: dict[tuple[Any, Any], tuple[tuple[int, bool], ...]] = {}
+        self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
-    def view(self) -> View:
+    def view(self, signed: bool = True, logged: bool = True) -> View:
         """Return an empty view with the indexes that the rewrites look operands up in."""
-        return View(self.by_identity, self.inside)
+        kind = self.kind if signed and self.signed else None
+        return View(self.by_identity, self.inside, kind, bool(kind and self.collecting), logged)
 
     def may_match(self, keys: frozenset[Any]) -> bool:
         """Return False if the keys of the operands show that no rewrite matches."""
@@ -319,29 +346,35 @@ class AcMatcher:
         if may is None:
             may = self._may[keys] = bool(
                 self.always
+                or self.twins
+                or self.collecting
+                or ANY in self.keys
+                or (self.signed and not self.kind.scaling.isdisjoint(keys))
                 or not self.keys.isdisjoint(keys)
                 or not self.keys.isdisjoint(map(type, keys))
             )
         return may
 
     def pair(
-        self, a: Variable, b: Variable, accepts: Accepts | None = None, root: Any = None
-    ) -> tuple[Variable, Any, tuple[Any, ...]] | None:
-        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None.
+        self,
+        a: Variable,
+        b: Variable,
+        accepts: Accepts | None = None,
+        root: Any = None,
+        taken: bool = False,
+    ) -> tuple[Variable, Any, tuple[Any, ...]] | Match | None:
+        """Match a view of two operands, the second of which may be taken away.
 
-        A firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
+        Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
+        firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
         """
-        keys = (a.op or key_of(a), b.op or key_of(b))
-        agenda = self._pairs.get(keys)
-        if agenda is None:
-            agenda = self._pairs[keys] = self._pair_agenda(*keys)
-        if not agenda:
-            return None
-        for number, swapped in agenda:
+        for number, swapped in self.pairs_of(a, b, taken):
             if number < 0:
-                assert self.fold is not None
-                firing = self.fold(self.op, (a, b))
-                if firing is not None:
+                match = self._whole_pair(a, b, accepts, root, taken)
+                if match is not None:
+                    _, firing, negative = match
+                    if negative or firing.scales:
+                        return match
                     return firing.result, firing.rewrite, firing.bindings
                 continue
             rule = self.rules[number]
@@ -350,32 +383,72 @@ class AcMatcher:
                     found = rule.pair(b, a) if swapped else rule.pair(a, b)
                 except OutOfSteps:
                     raise endless(rule.rewrite) from None
-            else:
-                match = rule.pair(a, b, self.view)
-                firing = None if match is None else match.firing
-                found = firing and (firing.result, firing.rewrite, firing.bindings)
-            if found is not None and (
-                accepts is None
-                or not found[1].may_recompute
-                or accepts(root, self.op, (a, b), found)
-            ):
-                return found  # type: ignore[no-any-return]
+                if found is not None and (
+                    accepts is None
+                    or not found[1].may_recompute
+                    or accepts(root, self.op, (a, b), found)
+                ):
+                    return found  # type: ignore[no-any-return]
         return None
 
-    def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
-        """Return the rules that operands of two keys may match, and whether they swap roles."""
+    def pairs_of(self, a: Variable, b: Variable, taken: bool) -> tuple[tuple[int, bool], ...]:
+        """Return the numbers of the rules that two operands may match, by their keys.
+
+        Each comes with whether the operands swap roles.
+        """
+        keys = (a.op or key_of(a), b.op or key_of(b), taken)
+        agenda = self._pairs.get(keys)
+        if agenda is None:
+            agenda = self._pairs[keys] = self._pair_agenda(*keys)
+        return agenda
+
+    def _whole_pair(
+        self, a: Variable, b: Variable, accepts: Accepts | None, root: Any, taken: bool
+    ) -> Match | None:
+        """Match a view of two operands by the rules that see the whole of it."""
+        if a.__class__ is b.__class__ is Constant:
+            firing = None if self.fold is None or taken else self.fold(self.op, (a, b))
+            return None if firing is None else Match((0, 1), firing)
+        x, y, same = a, b, not taken
+        if self.signed:
+            scaling, split = self.kind.scaling, self.kind.split
+            p = split(a) if a.op in scaling else None
+            q = split(b) if b.op in scaling else None
+            x, y = a if p is None else p[1], b if q is None else q[1]
+            same = p is not None and q is not None and abs(p[0]) == abs(q[0])
+            if self.collecting and (p is None or q is None):
+                p, q = p or self.kind.split_array(a), q or self.kind.split_array(b)
+                x, y = a if p is None else p[1], b if q is None else q[1]
+        if not (
+            (self.collecting and alike(x, y))
+            or (same and self.linear)
+            or any([rule.joins(a, b, x, y) for rule in self.gathering])
+        ):
+            return None
+        view = self.view()
+        slots = view.add(a), view.add(b, None, taken)
+        matches = self.step(view, slots, accepts, root)
+        return matches[0] if matches else None
+
+    def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
+        """Return the rules that operands of two keys may match, and whether they swap roles.
+
+        The number -1 stands for all rules that see the whole view.
+        """
         agenda = []
-        if a is b is Constant and self.fold is not None:
+        scaling = self.kind.scaling if self.signed else ()
+        whole = (
+            (self.fold is not None and a is b is Constant)
+            or (self.collecting and (a == b or a in scaling or b in scaling))
+            or (self.signed and a in scaling and b in scaling)
+            or any([rule.may_join(a, b) for rule in self.gathering])
+        )
+        if whole:
             agenda.append((-1, False))
         for number, rule in enumerate(self.rules):
-            if isinstance(rule, GatherRule):
-                if rule.key is not ANY:
-                    both = plays(a, rule.key) and plays(b, rule.key)
-                else:  # two operands that are instances as they stand must be the same
-                    both = a == b or a is rule.element or b is rule.element
-                if both:
-                    agenda.append((number, False))
-            elif rule.twins:
+            if isinstance(rule, GatherRule) or taken:
+                continue
+            if rule.twins:
                 if a == b:
                     agenda.append((number, False))
             elif len(rule.roles) == 2:
@@ -395,8 +468,8 @@ class AcMatcher:
     ) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones from it.
 
-        The matches are disjoint, in order of the rules and then of the operands.  ``accepts`` is
-        as in :meth:`pair`.
+        The matches are disjoint: constants first, then like terms, then in order of the rules and
+        of the operands.  ``accepts`` is as in :meth:`pair`.
         """
 
         def accepted(firing: Firing) -> bool:
@@ -406,50 +479,166 @@ class AcMatcher:
                 or accepts(root, self.op, firing.taken, firing.fired)
             )
 
-        agenda: list[tuple[int, int, int]] = []
-        index, operands = view.index, view.operands
+        operands = view.operands
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
             fresh = list(operands)
-        present = {*index, *map(type, index)}
-        waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
-        waiting += self.always
-        by_key: dict[Any, Collection[int]] = {}
-        if len(fresh) == len(operands):
-            by_key = {key: list(index[key]) for key in view.keys if key in index}
-        else:
-            grouped: dict[Any, list[int]] = {}
-            for slot in fresh:
-                node = operands[slot]
-                key = node.op if node.op is not None else key_of(node)
-                grouped.setdefault(key, []).append(slot)
-            by_key.update(grouped)
-        gathered = set()
-        for key, slots in by_key.items():
-            classes = self.by_key.get(type(key), ())
-            for number, place in (*self.by_key.get(key, ()), *classes, *waiting):
-                rule = self.rules[number]
-                if isinstance(rule, MatchRule):
-                    agenda.extend([(number, slot, place) for slot in slots])
-                elif rule.enter(slots, view):
-                    gathered.add(number)
-        agenda.extend([(number, -1, 0) for number in gathered])
         matches: list[Match] = []
-        if self.fold is not None and len(index.get(Constant, ())) > 1:
+        if self.fold is not None:
             folded = self._folded(view)
             if folded is not None:
                 self._take(folded, view, matches)
-        agenda.sort()
-        for number, slot, place in agenda:
+        for key in view.met:
+            members = view.alike.get(key, ())
+            if len(members) > 1:
+                match = self._collected(members, view)
+                if match is not None and accepted(match.firing):
+                    self._take(match, view, matches)
+        view.met.clear()
+        fresh = [i for i in fresh if i in operands]
+        if not fresh:
+            return matches
+        agenda: list[tuple[int, int, int, Any]] = []
+        for key, layer in view.layers.items():
+            if key == (view.flipped, None):
+                self._roles(agenda, layer, fresh, key, None)
+            elif self.linear and len(layer.operands) > 1:
+                self._roles(agenda, layer, fresh, key, self.linear)
+        if self.gathering:
+            for number, slots in self._instances(view, fresh).items():
+                rule = self.rules[number]
+                assert isinstance(rule, GatherRule)
+                if rule.enter(slots, view):
+                    agenda.append((number, -1, 0, None))
+        agenda.sort(key=itemgetter(0, 1, 2))
+        for number, slot, place, key in agenda:
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
                 for match in rule.gather(view):
                     if accepted(match.firing):
                         self._take(match, view, matches)
             elif slot in operands:
-                matched = rule.find(place, slot, view)
-                if matched is not None and accepted(matched.firing):
-                    self._take(matched, view, matches)
+                found = rule.find(place, slot, view.layers[key])
+                if found is not None:
+                    match = self._scaled(found, key, view)
+                    if accepted(match.firing):
+                        self._take(match, view, matches)
         return matches
+
+    def _roles(
+        self,
+        agenda: list[tuple[int, int, int, Any]],
+        layer: Layer,
+        fresh: Collection[int],
+        name: Any,
+        only: Container[int] | None,
+    ) -> None:
+        """Append the roles that the new operands of a layer may play, of all rules or some."""
+        index, operands = layer.index, layer.operands
+        if not (self.by_key or self.by_partner or self.always or self.twins):
+            return
+        present = {*index, *map(type, index)}
+        waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
+        waiting += self.always
+        by_key: dict[Any, list[int]] = {}
+        repeated = bool(self.twins) and (layer.repeated or self.op in index)
+        for slot in fresh:
+            node = operands.get(slot)
+            if node is not None:
+                if repeated:
+                    for number, place in self.twins:
+                        if only is None or number in only:
+                            agenda.append((number, slot, place, name))
+                key = node.op if node.op is not None else key_of(node)
+                if key in by_key:
+                    by_key[key].append(slot)
+                else:
+                    by_key[key] = [slot]
+        for key, slots in by_key.items():
+            for number, place in (
+                *self.by_key.get(key, ()),
+                *self.by_key.get(type(key), ()),
+                *waiting,
+            ):
+                if only is None or number in only:
+                    agenda.extend([(number, slot, place, name) for slot in slots])
+
+    def _instances(self, view: View, fresh: Collection[int]) -> dict[int, list[int]]:
+        """Return the new operands that may be instances of each gather rule's element."""
+        operands, cores, gathers, known = view.operands, view.cores, self.gathers, self._gathers
+        instances: dict[int, list[int]] = {}
+        for slot in fresh:
+            node = operands[slot]
+            key = node.op if node.op is not None else key_of(node)
+            scaled = slot in cores
+            rules = known.get(key)
+            if rules is None:
+                rules = gathers(key)
+            for number, rule in rules:
+                if number in self.linear:
+                    if scaled and rule.key is not self.kind.scale:
+                        continue
+                elif view.negative and view.is_negative(slot):
+                    continue
+                instances.setdefault(number, []).append(slot)
+            if scaled:
+                for number, rule in gathers(key_of(cores[slot][1])):
+                    if number in self.linear and rule.key is not self.kind.scale:
+                        instances.setdefault(number, []).append(slot)
+        return instances
+
+    def gathers(self, key: Any) -> list[tuple[int, GatherRule]]:
+        """Return the gather rules, with their numbers, whose elements operands of a key may be."""
+        rules = self._gathers.get(key)
+        if rules is None:
+            rules = self._gathers[key] = [
+                (number, rule)
+                for number, rule in enumerate(self.rules)
+                if isinstance(rule, GatherRule) and not rule.collects and plays(key, rule.key)
+            ]
+        return rules
+
+    def _collected(self, members: Any, view: View) -> Match | None:
+        """Return the match that combines like terms, if it is valid."""
+        slots = tuple(sorted(members))
+        group = view.taken(slots)
+        arrays = view.arrays
+        core = arrays[slots[0]][1] if slots[0] in arrays else view.core(slots[0])
+        bare = not all([i in arrays or abs(view.cores.get(i, (1,))[0]) != 1 for i in slots])
+        if bare and view.kind is not None and core.op in view.kind.family:
+            return None  # a sum that stays closed; relations on pairs may match it
+        dtype = core.type.dtype
+        scales = [-members[i] if view.flipped else members[i] for i in slots]
+        # Subtract -5 y - y as 5 y + y if there is a term to subtract it from.
+        negative = all(
+            [view.is_negative(i) and x < 0 for i, x in zip(slots, scales, strict=True)]
+        ) and not view.all_taken(slots)
+        if negative:
+            scales = [-x for x in scales]
+        coefficients = [coefficient(x, dtype) for x in scales]
+        for k, i in enumerate(slots if arrays else ()):
+            if i in arrays and scales[k] == arrays[i][0].uniform:
+                coefficients[k] = arrays[i][0]
+        like = runtime.instance(self.op, group)
+        for rule in self.collecting:
+            built = rule.build((core, dtype), coefficients, like, group)
+            if built is not None:
+                sign = (-1,) if negative else ()
+                return Match(slots, Firing(built[1], built[2], group, built[0], sign), negative)
+        return None
+
+    def _scaled(self, found: Any, layer: Any, view: View) -> Match:
+        """Return the match of operands of one sign and coefficient."""
+        result, rewrite, bindings, slots = found
+        sign, number = layer
+        negative = sign != view.flipped
+        taken = view.taken(slots)
+        scales: tuple[Any, ...] = ()
+        if number is not None:
+            result = self.kind.scaled(number, result)
+        if negative or number is not None:
+            scale = 1 if number is None else number
+            scales = (-scale if negative else scale,)
+        return Match(slots, Firing(rewrite, bindings, taken, result, scales), negative)
 
     @staticmethod
     def _take(match: Match, view: View, matches: list[Match]) -> None:
@@ -459,10 +648,20 @@ class AcMatcher:
     def _folded(self, view: View) -> Match | None:
         """Return the match that combines the constants of a view, if it is valid."""
         assert self.fold is not None
+        if Constant not in view.keys:
+            return None
+        places = [
+            i
+            for sign in (False, True)
+            if (sign, None) in view.layers
+            for i in view.layers[sign, None].index.get(Constant, ())
+        ]
+        if len(places) < 2:
+            return None
         # Constants of a narrower dtype than the view's would round or wrap around on their own.
         wide = np.result_type(*{x.type.dtype for x in view.operands.values()})
-        slots = tuple([i for i in sorted(view.index[Constant]) if view.operands[i].dtype == wide])
+        slots = tuple([i for i in sorted(places) if view.operands[i].type.dtype == wide])
         if len(slots) < 2:
             return None
-        firing = self.fold(self.op, tuple([view.operands[i] for i in slots]))
+        firing = self.fold(self.op, tuple([view.written(i) for i in slots]))
         return None if firing is None else Match(slots, firing)

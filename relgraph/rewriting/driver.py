@@ -18,10 +18,10 @@ from typing import Any
 
 from relgraph.ir import forks
 from relgraph.ir.node import Variable, apply
-from relgraph.rewriting.budgets import Log
+from relgraph.rewriting.budgets import Limits, Log
 from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.interpreter import interpret
-from relgraph.rewriting.like_terms import Sums
+from relgraph.rewriting.nary_normaliser import NaryNormaliser
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.single_pass import walk
 
@@ -37,10 +37,28 @@ class _WholeUnknown(Exception):
     """A transform is about to compute part of an operand that may be computed whole as well."""
 
 
-class Driver(Sums):
-    """One run of a selection over a graph, to normal form."""
+class Driver(Limits):
+    """One run of a selection over a graph, to normal form.
 
-    whole: set[Variable] | None = None  # no part of these is computed again; None before it matters
+    ``nary`` normalises sums and products, and ``closed`` holds the shared ones.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        closed: frozenset[Variable],
+        memo: dict[Variable, Variable],
+        log: Log | None = None,
+        cost: FiringCost | None = None,
+    ) -> None:
+        super().__init__(selection, memo, log)
+        self.cost = cost
+        self.nary = NaryNormaliser(selection, closed, memo, self, cost)
+        self.whole: set[Variable] | None = None  # no part of these is computed again
+
+    def waiting_for(self, node: Variable) -> Variable | None:
+        """Return the next reduct of a node in this run, or the node that it waits for."""
+        return self.nary.waiting_for(node) or super().waiting_for(node)
 
     def outputs(
         self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
@@ -71,7 +89,9 @@ class Driver(Sums):
         plain, get_plain = self.selection._plain, self.selection.plain
         interpreted = self.selection.interpreted
         asked, get_asked = self.selection._asked, self.selection.asked
-        signed, checked, repeats = self.selection.signed, self.checked, self.repeats
+        nary, repeats = self.nary, self.repeats
+        visit, difference, checked = nary.visit, nary.difference, nary.checked
+        differences = self.selection.differences
         accepts = None if self.cost is None else self.cost.of_node
         stack: list[Variable] = [root]
         push, pop = stack.append, stack.pop
@@ -93,29 +113,19 @@ class Driver(Sums):
                 normal[n] = n
                 continue
             op: Any = n.op
-            kind = signed.get(op)
-            if kind is not None and n not in checked:
-                collected: Any = self.collect(n, kind, push)
-                if collected is True:
-                    continue
-                if collected is not None:
-                    if collected in normal or self.settled(collected):
-                        pop()
-                        normal[n] = normal[collected]
-                        continue
-                    if collected in forward or collected is n:
-                        raise self.oscillation(n, collected)
-                    forward[n] = collected
-                    push(collected)
-                    continue
             group: Any = ac.get(op, _MISSING)
             if group is _MISSING:
                 group = get_ac(op)
             if group is not None:
-                quick = self.pair(n, op, group, push) if n not in self.groups else False
-                if quick or (quick is False and self.group(n, group, push)):
+                if visit(n, op, group, push):
                     pop()
                 continue
+            if op in differences and n not in checked:
+                done = difference(n, differences[op], push)
+                if done:
+                    pop()
+                if done is not None:
+                    continue
             waiting = changed = False
             for x in inputs:
                 y = normal.get(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from relgraph.errors import OscillationError
 from relgraph.ir import forks
@@ -12,33 +12,14 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
-from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher_store import stored
 from relgraph.relations.op_kinds import OpKind
-from relgraph.relations.operand_index import ANY
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
 from relgraph.rewriting.shared_subterms import Sharing
-
-
-class Signed(NamedTuple):
-    """The parts that collect like terms in the sums of an op with inverses.
-
-    ``difference`` and ``inverse`` are ops such as subtraction and negation, and ``family`` holds
-    these and the op.  ``element`` applies a coefficient, as multiplication does.  ``rules`` compute
-    the coefficient of any number of like terms.
-    """
-
-    op: Op
-    difference: Op
-    inverse: Op
-    family: frozenset[Op | None]
-    element: Op
-    rules: tuple[GatherRule, ...]
-    matcher: AcMatcher
 
 
 class Selection:
@@ -96,22 +77,10 @@ class Selection:
         return matcher
 
     @cached_property
-    def signed(self) -> dict[Any, Signed]:
-        """The parts that collect like terms in sums with signs, by op."""
-        by_op: dict[Any, Signed] = {}
-        for op in self.ac_ops:
-            if op.difference is None or op.inverse is None:
-                continue
-            matcher = self.ac_of(op)
-            assert matcher is not None
-            rules = [r for r in matcher.rules if isinstance(r, GatherRule) and r.key is ANY]
-            for element in dict.fromkeys(r.element for r in rules):
-                of_element = tuple([r for r in rules if r.element is element])
-                family = frozenset([op, op.difference, op.inverse])
-                kind = Signed(op, op.difference, op.inverse, family, element, of_element, matcher)
-                by_op.setdefault(op, kind)
-                by_op.setdefault(op.difference, kind)
-        return by_op
+    def differences(self) -> dict[Any, AcMatcher]:
+        """The matchers that see a difference as a sum with signs, by the op of differences."""
+        matchers = [(op, self.ac_of(op)) for op in self.ac_ops if op.difference is not None]
+        return {op.difference: x for op, x in matchers if x is not None and x.signed}
 
     def remember(self, outputs: tuple[Variable, ...], result: tuple[Variable, ...]) -> None:
         """Remember what several runs made of a graph, if the last was remembered."""

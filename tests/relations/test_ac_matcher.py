@@ -172,7 +172,7 @@ def test_partners_are_found_by_what_stands_in_them():
     slots += [view.add(rg.sin(terms[7])), view.add(terms[9])]
     matches = found.step(view, slots)
     assert sorted(repr(m.firing.result) for m in matches) == ["(x + 1) * sin(v7)", "y"]
-    assert {rg.multiply, rg.subtract} <= set(view.inside)
+    assert {rg.multiply, rg.subtract} <= set(view.main.inside)
 
 
 def test_a_removed_operand_is_no_longer_found():

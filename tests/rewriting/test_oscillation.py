@@ -4,7 +4,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import BudgetError, NotInvertibleError, OscillationError
-from relgraph.rewriting import ac_normaliser, budgets
+from relgraph.rewriting import budgets, nary_normaliser
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection
 
@@ -75,7 +75,7 @@ def swap_cosho(a):
 def short_chains(monkeypatch):
     """Call growth runaway early: each step looks at more than the last."""
     monkeypatch.setattr(budgets, "CHAIN", 50)
-    monkeypatch.setattr(ac_normaliser, "CHAIN", 50)
+    monkeypatch.setattr(nary_normaliser, "CHAIN", 50)
 
 
 @pytest.mark.parametrize(

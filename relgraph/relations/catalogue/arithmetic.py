@@ -17,6 +17,7 @@ from relgraph.relations.catalogue.conditions import coefficiento, numbero, numer
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
+    floato,
     nonzeroo,
 )
 from relgraph.relations.relation import Relation, identity
@@ -223,13 +224,14 @@ def cancel_subtract_selfo(x):
 
 @identity(
     tags=(*CANONICAL, "mul_canonical"),
-    where=nonzeroo,
+    where=floato,
     rounding="exact",
     specials="assumes_finite",
 )
 def cancel_divide_selfo(x):
     """x / x = 1.
 
+    0 / 0 is NaN.
     Source: the exact quotient is representable, IEEE 754-2019, section 4.3.
     """
     return x / x, 1
@@ -383,29 +385,106 @@ def cancel_subtract_subtracto(x, y):
     yield x - (x + y), -y
 
 
-@identity(
-    tags=(*CANONICAL, "mul_canonical"), where=lambda y: nonzeroo(y), specials="assumes_finite"
-)
-def cancel_divide_multiplyo(x, y):
-    """(x y) / y = x.
+@identity(tags=(*CANONICAL, "mul_canonical"), where=lambda y: floato(y), specials="assumes_finite")
+def cancel_divide_multiplyo(x, y, z):
+    """(x y) / y = x, and (x y) / (z y) = x / z, where y is not 0.
 
     Holds for floats.
-    The error is within 2u |x|.
+    The error is within 3u of the result.
     Source: group law.
     """
-    return (x * y) / y, x
+    yield (x * y) / y, x
+    yield y / (x * y), 1 / x
+    yield (x * y) / (z * y), x / z
 
 
-@identity(
-    tags=(*CANONICAL, "mul_canonical"), where=lambda y: nonzeroo(y), specials="assumes_finite"
-)
+@identity(tags=(*CANONICAL, "mul_canonical"), where=lambda y: floato(y), specials="assumes_finite")
 def cancel_multiply_divideo(x, y):
-    """(x / y) y = x.
+    """(x / y) y = x, where y is not 0.
 
     The error is within 2u |x|.
     Source: group law.
     """
     return (x / y) * y, x
+
+
+# One division: a quotient of products.
+
+
+def no_smaller(x: Any, y: Any) -> bool:
+    """Return True if x has at least the dimensions of y: no larger array is computed instead."""
+    return bool(x.dtype == y.dtype and x.ndim >= y.ndim)
+
+
+@identity(
+    tags=(*CANONICAL, "mul_canonical"),
+    where=lambda x, y, z: (floato(x), floato(y), floato(z)),
+    specials="assumes_finite",
+)
+def merge_divide_divideo(x, y, z, w):
+    """(x / y) / z = x / (y z), x / (y / z) = (x z) / y, and these for a quotient times w.
+
+    A quotient of quotients has one division.  It leaves arrays alone that are divided by larger
+    ones.  The product may overflow or underflow where the quotients do not.
+    The error is within 4u of the result.
+    Source: group law.
+    """
+    yield (x / y) / z, x / (y * z), checko(no_smaller, y, z)
+    yield (w * (x / y)) / z, (w * x) / (y * z), (checko(no_smaller, y, z), checko(no_smaller, x, w))
+    yield x / (y / z), (x * z) / y, checko(no_smaller, z, x)
+    yield x / (w * (y / z)), (x * z) / (w * y), (checko(no_smaller, z, x), checko(no_smaller, y, w))
+
+
+@identity(
+    tags=(*CANONICAL, "mul_canonical"),
+    where=lambda x, y, z, w: (
+        floato(x), floato(y), floato(z), floato(w),
+        checko(no_smaller, x, z), checko(no_smaller, z, x),
+    ),
+    specials="assumes_finite",
+)  # fmt: skip
+def merge_multiply_divideo(x, y, z, w):
+    """(x / y) (z / w) = (x z) / (y w).
+
+    Holds where x and z have equally many dimensions.
+    The products may overflow or underflow where the quotients do not.
+    The error is within 4u of the result.
+    Source: group law.
+    """
+    return (x / y) * (z / w), (x * z) / (y * w)
+
+
+@lru_cache(maxsize=1024)
+def opposite(c: Any, x: Any) -> Variable | None:
+    """Return ``-c`` for a constant of the dtype of ``x``; None for anything else."""
+    if not isinstance(c, Constant) or c.dtype != x.dtype or c.dtype.kind not in "fi":
+        return None
+    with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
+        return constant(np.negative(c.value), c.dtype)
+
+
+@identity(
+    tags=(*CANONICAL, "mul_canonical"),
+    where=lambda c: numbero(c, 3, -0.7),
+    rounding="exact",
+)
+def negate_multiply_numbero(x, y, c, d):
+    """-(c x) = d x and -((c x) / y) = (d x) / y, where d = -c.
+
+    Holds for a constant c of the dtype of x, modulo 2^n for integers.
+    Source: IEEE 754-2019, section 6.3: the sign of a product is the exclusive or of the signs.
+    """
+    yield -(c * x), d * x, calco(d, opposite, c, x)
+    yield -((c * x) / y), (d * x) / y, calco(d, opposite, c, x)
+
+
+@identity(tags=(*CANONICAL, "mul_canonical"), where=lambda y: floato(y), rounding="exact")
+def extract_negativeo(x, y):
+    """x / (-y) = -(x / y).
+
+    Source: IEEE 754-2019, section 6.3: the sign of a quotient is the exclusive or of the signs.
+    """
+    return x / (-y), -(x / y)
 
 
 # Quotients by numbers.
@@ -484,5 +563,9 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_subtract_subtracto,
     cancel_divide_multiplyo,
     cancel_multiply_divideo,
+    merge_divide_divideo,
+    merge_multiply_divideo,
+    negate_multiply_numbero,
+    extract_negativeo,
     invert_divisoro,
 )

@@ -16,7 +16,7 @@ from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
-from relgraph.relations.nary import uniform
+from relgraph.relations.nary import inverse_number, uniform
 
 add, multiply = Elementwise("add"), Elementwise("multiply")
 SIGNED = frozenset([add, add.difference, add.inverse])
@@ -86,6 +86,8 @@ class Keys:
         dtype: Any = getattr(x.type, "dtype", None)  # tuples have no dtype
         if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
             return self._product(x, dtype)
+        if x.op is multiply.difference and inverse_number(x.inputs[1]) is not None:
+            return self._product(x, dtype)
         shape: Any
         if op is not None:
             terms = self.multiset(without_identity(op, self.terms(x)))
@@ -103,7 +105,14 @@ class Keys:
         """Return the key of a product, or of -x, which is a product with -1."""
         terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
         sign = 1
-        if x.op is not multiply:
+        if x.op is multiply.difference:  # a quotient by a number is a product with its inverse
+            y, number = x.inputs
+            inner = y.op is multiply and y.type.dtype == dtype
+            terms = self.terms(y).copy() if inner else Counter([y])
+            inverse = inverse_number(number)
+            assert inverse is not None
+            terms[inverse] += 1
+        elif x.op is not multiply:
             sign = -1
             (y,) = x.inputs
             if y.op is multiply and y.type.dtype == dtype:

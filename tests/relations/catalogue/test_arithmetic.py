@@ -51,7 +51,7 @@ ROWS = [
     Row(r.annihilate_multiply_zeroo, x * 0.0, zeros, x * 1e-300),
     Row(r.annihilate_divide_zeroo, 0.0 / u, zeros, 0.0 / x),
     Row(r.cancel_subtract_selfo, x - x, zeros, x - y),
-    Row(r.cancel_divide_selfo, u / u, ones, x / x),
+    Row(r.cancel_divide_selfo, u / u, ones, x / y),
     Row(r.double_addo, x + x, 2.0 * x, b + b),
     Row(r.collect_like_termso, x + 3.0 * x, 4.0 * x, x + y * x),
     Row(r.gather_subtract_multiplyo, 3.0 * x - x, 2.0 * x, 3.0 * y - x),
@@ -61,8 +61,12 @@ ROWS = [
     Row(r.cancel_add_subtracto, (x - y) + y, x, (x - y) + x),
     Row(r.cancel_subtract_addo, (x + y) - y, x, (x + y) - z),
     Row(r.cancel_subtract_subtracto, x - (x - y), y, x - (y - x)),
-    Row(r.cancel_divide_multiplyo, (x * u) / u, x, (x * y) / y),
-    Row(r.cancel_multiply_divideo, (x / u) * u, x, (x / y) * y),
+    Row(r.cancel_divide_multiplyo, (x * u) / u, x, (x * y) / u),
+    Row(r.cancel_multiply_divideo, (x / u) * u, x, (x / y) * u),
+    Row(r.merge_divide_divideo, x / y / u, x / (y * u), x / y * u),
+    Row(r.merge_multiply_divideo, (x / y) * (u / x), (x * u) / (y * x), (x / y) * u),
+    Row(r.negate_multiply_numbero, -(3 * x), -3 * x, -(y * x)),
+    Row(r.extract_negativeo, x / -y, -(x / y), -x / y),
     Row(r.invert_divisoro, x / 7.0, x * (1 / 7.0), floor(x) / 7.0),
 ]
 
