@@ -35,7 +35,7 @@ from relgraph.search.cheapest_program import CheapestProgram
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
-    "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
+    "arithmetic", "powers", "quotients", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
     "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
     "cumulative", "shape", "axes", "views", "checks", "indexing", "updates",

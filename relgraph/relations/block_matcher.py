@@ -69,7 +69,12 @@ class GatherRule:
                 for x in subterms(rewrite.result)
             )
         )
-        self.factoring = not self.guarded and not self._reductions and is_ac(self.key)
+        self.factoring = (
+            not self.guarded
+            and not self._reductions
+            and is_ac(self.key)
+            and self.key.identity is not None
+        )
 
     def __getattr__(self, name: str) -> Any:
         return computed(self, name)

@@ -93,8 +93,8 @@ def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
 
 @cache
 def unit(op: Op, dtype: Any) -> Constant:
-    """Return the identity element of an op as a constant."""
-    return constant(op.identity, dtype)
+    """Return the identity element of an op as a constant; -1, all bits set, wraps around."""
+    return constant(np.asarray(op.identity).astype(dtype))
 
 
 def total(op: Op, terms: Sequence[Variable]) -> Variable:
