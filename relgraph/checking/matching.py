@@ -42,8 +42,8 @@ def _match_all_operands(matcher: AcMatcher, node: Variable) -> Variable | None:
     if len(operands) < 3:
         return None
     view = matcher.view()
-    steps = matcher.step(view, [view.add(x) for x in operands])
-    return next((m.firing.result for m in steps if len(m.slots) == len(operands)), None)
+    view.fill(operands)
+    return next((m.firing.result for m in matcher.step(view) if len(m.slots) == len(operands)), None)
 
 
 def inputs_of(relation: Relation, graph: Variable) -> list[Input]:

@@ -52,6 +52,7 @@ from relgraph.relations.runtime import OutOfSteps
 from relgraph.relations.symmetry import exchange
 
 Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
+WHOLE = ((-1, False),)  # of a pair: only the rules that see the whole view may match it
 VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
 
 
@@ -320,10 +321,11 @@ class AcMatcher:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
         self.keys = frozenset([*self.by_key, *self.by_partner, *[r.key for r in self.gathering]])
-        matching = [r for r in self.rules if isinstance(r, MatchRule)]
-        self.by_identity = any([r.by_identity for r in matching])
+        self.classes = any([isinstance(x, type) and x is not Constant for x in self.by_partner])
+        self.matching = [r for r in self.rules if isinstance(r, MatchRule)]
+        self.by_identity = any([r.by_identity for r in self.matching])
         inside: dict[Op, set[int]] = {}
-        for r in matching:
+        for r in self.matching:
             for inner, position in r.inside:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
@@ -409,26 +411,30 @@ class AcMatcher:
         if a.__class__ is b.__class__ is Constant:
             firing = None if self.fold is None or taken else self.fold(self.op, (a, b))
             return None if firing is None else Match((0, 1), firing)
+        if not self._joins(a, b, taken):
+            return None
+        view = self.view()
+        view.add(a)
+        view.add(b, None, taken)
+        matches = self.step(view, accepts, root)
+        return matches[0] if matches else None
+
+    def _joins(self, a: Variable, b: Variable, taken: bool) -> bool:
+        """Return True if rules that see the whole of a view may match one of two operands."""
         x, y, same = a, b, not taken
         if self.signed:
-            scaling, split = self.kind.scaling, self.kind.split
-            p = split(a) if a.op in scaling else None
-            q = split(b) if b.op in scaling else None
-            x, y = a if p is None else p[1], b if q is None else q[1]
+            kind = self.kind
+            p = kind.split(a) if a.op in kind.scaling else None
+            q = kind.split(b) if b.op in kind.scaling else None
             same = p is not None and q is not None and abs(p[0]) == abs(q[0])
             if self.collecting and (p is None or q is None):
-                p, q = p or self.kind.split_array(a), q or self.kind.split_array(b)
-                x, y = a if p is None else p[1], b if q is None else q[1]
-        if not (
+                p, q = p or kind.split_array(a), q or kind.split_array(b)
+            x, y = a if p is None else p[1], b if q is None else q[1]
+        return bool(
             (self.collecting and alike(x, y))
             or (same and self.linear)
             or any([rule.joins(a, b, x, y) for rule in self.gathering])
-        ):
-            return None
-        view = self.view()
-        slots = view.add(a), view.add(b, None, taken)
-        matches = self.step(view, slots, accepts, root)
-        return matches[0] if matches else None
+        )
 
     def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
         """Return the rules that operands of two keys may match, and whether they swap roles.
@@ -462,7 +468,6 @@ class AcMatcher:
     def step(
         self,
         view: View,
-        fresh: Collection[int],
         accepts: Accepts | None = None,
         root: Any = None,
     ) -> list[Match]:
@@ -480,6 +485,9 @@ class AcMatcher:
             )
 
         operands = view.operands
+        if len(operands) == 2 and not self._may_join(view):
+            return []
+        fresh, view.fresh = view.fresh, []
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
             fresh = list(operands)
         matches: list[Match] = []
@@ -498,11 +506,13 @@ class AcMatcher:
         if not fresh:
             return matches
         agenda: list[tuple[int, int, int, Any]] = []
-        for key, layer in view.layers.items():
-            if key == (view.flipped, None):
-                self._roles(agenda, layer, fresh, key, None)
-            elif self.linear and len(layer.operands) > 1:
-                self._roles(agenda, layer, fresh, key, self.linear)
+        if self.matching:
+            for key, layer in view.layers.items():
+                if len(layer.operands) > 1:
+                    if key == (view.flipped, None):
+                        self._roles(agenda, layer, fresh, key, None)
+                    elif self.linear:
+                        self._roles(agenda, layer, fresh, key, self.linear)
         if self.gathering:
             for number, slots in self._instances(view, fresh).items():
                 rule = self.rules[number]
@@ -524,6 +534,19 @@ class AcMatcher:
                         self._take(match, view, matches)
         return matches
 
+    def _may_join(self, view: View) -> bool:
+        """Return False if no rule matches the two operands of a view, by a short look at them."""
+        (i, a), (j, b) = view.operands.items()
+        taken = view.is_negative(i)
+        if taken != view.is_negative(j):
+            if taken:
+                a, b = b, a
+            taken = True
+        elif taken:
+            return True
+        agenda = self.pairs_of(a, b, taken)
+        return bool(agenda) and (agenda != WHOLE or self._joins(a, b, taken))
+
     def _roles(
         self,
         agenda: list[tuple[int, int, int, Any]],
@@ -534,9 +557,7 @@ class AcMatcher:
     ) -> None:
         """Append the roles that the new operands of a layer may play, of all rules or some."""
         index, operands = layer.index, layer.operands
-        if not (self.by_key or self.by_partner or self.always or self.twins):
-            return
-        present = {*index, *map(type, index)}
+        present = {*index, *map(type, index)} if self.classes else index
         waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
         waiting += self.always
         by_key: dict[Any, list[int]] = {}

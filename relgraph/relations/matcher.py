@@ -338,7 +338,7 @@ class Compiler:
             return
         self.match_head(op, at, head)
         factors = chained_args(term)
-        if len(factors) > 2 and not self.rewrite.exact:
+        if len(factors) > 2 and self.rewrite.any_brackets:
             self.match_bracketings(op, factors, brackets_of(term), at)
             return
         places = [f"{at}_{i}" for i in range(len(term.args))]

@@ -162,14 +162,14 @@ class View:
     its own.  Every operand is in the layer of its sign, and its core in the layer of its
     coefficient.  ``arrays`` has the factors of operands of which one is an array of one
     number.  ``alike`` maps a core to the coefficients of its operands, by slot, and ``met``
-    holds the cores that several operands have.  ``keys`` holds the keys of all operands, and of
-    their cores, that were ever in the view.  It is ``logged`` if firings need the signs of what
-    they take.
+    holds the cores that several operands have.  ``fresh`` holds the slots that were not matched
+    yet.  ``keys`` holds the keys of all operands, and of their cores, that were ever in the view.
+    It is ``logged`` if firings need the signs of what they take.
     """
 
     __slots__ = (
         "_inside", "_slot", "alike", "arrays", "buckets", "by_identity", "collects", "cores",
-        "flipped", "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
+        "flipped", "fresh", "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
     )  # fmt: skip
 
     def __init__(
@@ -195,15 +195,17 @@ class View:
         self.alike: dict[Any, dict[int, Any]] = {}
         self.met: dict[Any, None] = {}
         self.buckets: dict[Any, Buckets] = {}
+        self.fresh: list[int] = []
         self.keys: set[Any] = set()
         self._slot = 0
 
     def add(self, node: Variable, slot: int | None = None, negative: bool = False) -> int:
-        """Put an operand into a slot, by default a new one at the end."""
+        """Put an operand into a slot, by default a new one at the end; return the slot."""
         if slot is None:
             slot = self._slot
             self._slot += 1
         self.operands[slot] = node
+        self.fresh.append(slot)
         kind = self.kind
         op = node.op
         key = op if op is not None else key_of(node)
@@ -245,8 +247,8 @@ class View:
                 self.met[form] = None
         return slot
 
-    def fill(self, nodes: Iterable[Variable]) -> Sequence[int]:
-        """Put operands into new slots, in order; return the slots."""
+    def fill(self, nodes: Iterable[Variable]) -> None:
+        """Put operands into new slots, in order."""
         first, operands, index = self._slot, self.operands, self.main.index
         plain: dict[int, Variable] = {}
         scaling = frozenset[Any]() if self.kind is None else self.kind.scaling
@@ -267,8 +269,8 @@ class View:
             else:
                 places[slot] = None
         self.main.operands.update(plain)
+        self.fresh.extend(plain)
         self._slot = slot + 1
-        return range(first, self._slot)
 
     def layer(self, key: Any) -> Layer:
         """Return the layer of a sign, True for subtracted operands, and a coefficient."""

@@ -412,6 +412,13 @@ def brackets_of(term: Term, op: Any = None) -> Any:
     return tuple([brackets_of(x, op) for x in term.args])
 
 
+def without_brackets(term: Term) -> Any:
+    """Return a key that terms share if only the brackets of their products of matrices differ."""
+    if not isinstance(term, PatternNode):
+        return term
+    return (term.op, *map(without_brackets, chained_args(term) or term.args))
+
+
 def flat_args(term: PatternNode) -> list[Term]:
     """Return the operands of nested applications of one associative op, from left to right."""
     operands: list[Term] = []

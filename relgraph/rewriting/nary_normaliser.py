@@ -21,13 +21,12 @@ class _Group:
     """Nested applications while they are being rewritten.
 
     ``waiting`` holds operands that must become normal before they enter the view, each with its
-    slot and whether it is taken away; ``fresh`` holds operands in the view that were not matched
-    yet.  The group opens only applications of ``dtype``; with None, it opens none.  ``inner`` holds
+    slot and whether it is taken away.  The group opens only applications of ``dtype``; with None, it opens none.  ``inner`` holds
     the applications that it opened, if some of them take away operands.
     """
 
     __slots__ = (
-        "changed", "dtype", "fired", "fresh", "grown", "history", "inner", "keys", "parts",
+        "changed", "dtype", "fired", "grown", "history", "inner", "keys", "parts",
         "passes", "pending", "seen", "signed", "view", "waiting",
     )  # fmt: skip
 
@@ -46,7 +45,6 @@ class _Group:
         self.inner = inner
         self.signed = inner is not None
         self.view: View | None = None
-        self.fresh: Any = []
         self.pending: Sequence[Variable] = ()
         self.passes = 0
         self.grown = 0
@@ -261,7 +259,7 @@ class NaryNormaliser:
             raise limits.oscillation(n, group.pending[0])
         while True:
             pending = [x for x, _, _ in group.waiting if x.inputs and x not in normal]
-            if len(pending) > 2:
+            if pending and (group.passes or len(pending) > 2):
                 pending = self.unmatched(pending)
             if pending:
                 group.pending = pending
@@ -277,8 +275,7 @@ class NaryNormaliser:
             if not self._enter(n, group, matcher):
                 break
             assert group.view is not None
-            fresh, group.fresh = group.fresh, []
-            matches = matcher.step(group.view, fresh, self.accepts, n)
+            matches = matcher.step(group.view, self.accepts, n)
             if not matches:
                 break
             self._record(n, group, kind, matches)
@@ -345,16 +342,31 @@ class NaryNormaliser:
 
     def unmatched(self, nodes: Sequence[Variable]) -> list[Variable]:
         """Return the nodes that the driver must visit; the others are already normal."""
-        normal, plain, ac = self.normal, self.selection.plain, self.selection.ac_ops
-        if self.selection.interpreted or self.selection.transforms:
+        normal, selection = self.normal, self.selection
+        plain, ac, asked = selection.plain, selection.ac_of, selection.asked
+        if selection.interpreted:
             return list(nodes)
         left: list[Variable] = []
         idle: dict[Any, bool] = {}
         for x in nodes:
-            op = x.op
+            op: Any = x.op
+            matcher = ac(op)
+            if matcher is not None:
+                a, b = x.inputs
+                if (
+                    a.op in matcher.family
+                    or b.op in matcher.family
+                    or (a.inputs and normal.get(a) is not a)
+                    or (b.inputs and normal.get(b) is not b)
+                    or matcher.pair(a, b, self.accepts, x) is not None
+                ):
+                    left.append(x)
+                else:
+                    normal[x] = x
+                continue
             quiet = idle.get(op)
             if quiet is None:
-                quiet = idle[op] = op not in ac and op is not None and plain(op) is None
+                quiet = idle[op] = op is not None and plain(op) is None and not asked(op)
             if not quiet:
                 left.append(x)
                 continue
@@ -419,13 +431,13 @@ class NaryNormaliser:
                 if group.signed
                 else [(x, False) for x in leaves(y, op, self.closed)]
             ):
-                group.fresh.append(view.add(x, slot, taken != negative))
+                view.add(x, slot, taken != negative)
                 slot = None
         if new and not nested and not any([negative for _, _, negative in arrived]):
-            group.fresh = view.fill([y for y, _, _ in arrived])
+            view.fill([y for y, _, _ in arrived])
             return True
         for y, slot, negative in arrived:
-            group.fresh.append(view.add(y, slot, negative))
+            view.add(y, slot, negative)
         return True
 
     def keys_of(self, node: Variable, kind: Kind | None = None) -> frozenset[Any]:

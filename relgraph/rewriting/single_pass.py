@@ -51,13 +51,9 @@ def _visited(node: Variable, driver: Driver) -> Variable:
 def _regrouped(node: Variable, matcher: AcMatcher, driver: Driver) -> Variable | None:
     """Return a sum or product after one step on its n-ary view, or None."""
     view = matcher.view()
-    slots = [
-        view.add(x)
-        for x in leaves(
-            node, matcher.op, () if driver.selection.regroups else driver.nary.closed, NEAR
-        )
-    ]
-    matches = matcher.step(view, slots)
+    closed = () if driver.selection.regroups else driver.nary.closed
+    view.fill(leaves(node, matcher.op, closed, NEAR))
+    matches = matcher.step(view)
     if not matches:
         return None
     parts = dict(view.operands)
