@@ -11,7 +11,8 @@ A :class:`View` keeps its index while a sum grows, so that no operands are match
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
 from relgraph.relations.matcher_store import stored_of
-from relgraph.relations.nary import alike, coefficient, kind_of
+from relgraph.relations.nary import NEAR, alike, canonical, coefficient, kind_of, leaves
 from relgraph.relations.operand_index import (
     ANY,
     ANYWHERE,
@@ -320,7 +321,7 @@ class AcMatcher:
                 else:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
-        self.keys = frozenset([*self.by_key, *self.by_partner, *[r.key for r in self.gathering]])
+        self.keys = frozenset([*self.by_key, *self.by_partner])
         self.classes = any([isinstance(x, type) and x is not Constant for x in self.by_partner])
         self.matching = [r for r in self.rules if isinstance(r, MatchRule)]
         self.by_identity = any([r.by_identity for r in self.matching])
@@ -334,7 +335,10 @@ class AcMatcher:
         )
         self.signed = bool(self.kind.scaling and (self.linear or self.collecting))
         self.family = self.kind.family if self.signed else self.kind.only
+        self.equal = bool(self.collecting or self.twins)
+        self.products = frozenset([r.key for r in self.gathering if r.factoring])
         self._may: dict[frozenset[Any], bool] = {}
+        self._gather: dict[frozenset[Any], bool] = {}
         self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
     def view(self, signed: bool = True, logged: bool = True) -> View:
@@ -343,19 +347,72 @@ class AcMatcher:
         return View(self.by_identity, self.inside, kind, bool(kind and self.collecting), logged)
 
     def may_match(self, keys: frozenset[Any]) -> bool:
-        """Return False if the keys of the operands show that no rewrite matches."""
+        """Return False if the keys of different operands show that no rule matches several."""
         may = self._may.get(keys)
         if may is None:
-            may = self._may[keys] = bool(
-                self.always
-                or self.twins
-                or self.collecting
-                or ANY in self.keys
-                or (self.signed and not self.kind.scaling.isdisjoint(keys))
-                or not self.keys.isdisjoint(keys)
-                or not self.keys.isdisjoint(map(type, keys))
+            may = self._may[keys] = any(
+                [
+                    all([any([plays(key, r.key) for key in keys]) for r in rule.roles])
+                    for rule in self.matching
+                    if not (rule.twins and rule.roles[0].key is ANY)
+                ]
             )
         return may
+
+    def may_gather(self, keys: frozenset[Any]) -> bool:
+        """Return False if the keys of operands that occur twice show that nothing is gathered."""
+        may = self._gather.get(keys)
+        if may is None:
+            may = self._gather[keys] = any(
+                [any([plays(key, r.key) for key in keys]) for r in self.gathering if not r.factoring]
+            )
+        return may
+
+    def idle(self, terms: Iterable[tuple[Variable, bool]], signed: bool) -> bool:
+        """Return True if a short look at normal operands shows that no rewrite matches them.
+
+        Each comes with whether it is taken away.
+        """
+        split, scaling = self.kind.split, self.kind.scaling if signed else ()
+        products = self.products
+        cores: set[Any] = set()
+        factors: set[Any] = set()
+        layers: dict[Any, list[Any]] = {}
+        once, twice = set(), set()
+        for node, taken in terms:
+            x, key = node, node.op if node.op is not None else key_of(node)
+            scale: Any = -1 if taken else 1
+            if key in scaling:
+                parts = split(x)
+                if parts is not None:
+                    (twice if key in once else once).add(key)
+                    layers.setdefault(scale, []).append(key)
+                    scale, x = parts[0] * scale, parts[1]
+                    key = x.op if x.op is not None else key_of(x)
+                elif any([y.__class__ is Constant for y in x.inputs]):
+                    return False  # it may be an array of one number
+            (twice if key in once else once).add(key)
+            if key is not Constant:
+                core = x if key is None or not key.commutative else canonical(x)
+                if core in cores and self.equal:
+                    return False
+                cores.add(core)
+            layers.setdefault(scale, []).append(key)
+            if key in products or node.op in products:
+                factored: Any = node if node.op in products else x
+                for y in leaves(factored, factored.op, (), NEAR):
+                    factor = y if y.op is None or not y.op.commutative else canonical(y)
+                    if factor in factors:
+                        return False
+                    factors.add(factor)
+        if not cores.isdisjoint(factors) or (Constant in twice and self.fold is not None):
+            return False
+        if twice and self.gathering and self.may_gather(frozenset(twice)):
+            return False
+        for scale, keys in layers.items():
+            if len(keys) > 1 and (scale == 1 or self.linear) and self.may_match(frozenset(keys)):
+                return False
+        return True
 
     def pair(
         self,
@@ -368,7 +425,8 @@ class AcMatcher:
         """Match a view of two operands, the second of which may be taken away.
 
         Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
-        firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
+        firing that ``accepts(root, op, operands, firing)`` refuses counts as no match; for None it
+        returns False if no firing pays that takes these operands.
         """
         for number, swapped in self.pairs_of(a, b, taken):
             if number < 0:
@@ -477,13 +535,6 @@ class AcMatcher:
         of the operands.  ``accepts`` is as in :meth:`pair`.
         """
 
-        def accepted(firing: Firing) -> bool:
-            return (
-                accepts is None
-                or not firing.rewrite.may_recompute
-                or accepts(root, self.op, firing.taken, firing.fired)
-            )
-
         operands = view.operands
         if len(operands) == 2 and not self._may_join(view):
             return []
@@ -491,20 +542,48 @@ class AcMatcher:
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
             fresh = list(operands)
         matches: list[Match] = []
+
+        def take(match: Match | None) -> None:
+            if match is not None:
+                firing = match.firing
+                if (
+                    accepts is None
+                    or not firing.rewrite.may_recompute
+                    or accepts(root, self.op, firing.taken, firing.fired)
+                ):
+                    view.remove(match.slots)
+                    matches.append(match)
+
         if self.fold is not None:
             folded = self._folded(view)
             if folded is not None:
-                self._take(folded, view, matches)
+                view.remove(folded.slots)
+                matches.append(folded)
         for key in view.met:
             members = view.alike.get(key, ())
             if len(members) > 1:
-                match = self._collected(members, view)
-                if match is not None and accepted(match.firing):
-                    self._take(match, view, matches)
+                take(self._collected(members, view))
         view.met.clear()
         fresh = [i for i in fresh if i in operands]
-        if not fresh:
-            return matches
+        for number, slot, place, key in self._agenda(view, fresh) if fresh else ():
+            rule = self.rules[number]
+            if isinstance(rule, GatherRule):
+                needed = None
+                if accepts is not None and rule.rewrite.may_recompute:
+                    needed = partial(accepts, root, self.op, firing=None)
+                for match in rule.gather(view, needed):
+                    take(match)
+            elif slot in operands:
+                found = rule.find(place, slot, view.layers[key])
+                if found is not None:
+                    take(self._scaled(found, key, view))
+        return matches
+
+    def _agenda(self, view: View, fresh: Sequence[int]) -> list[tuple[int, int, int, Any]]:
+        """Return the rules to try on the operands that are new to a view, in order.
+
+        Each comes with a slot, the role that its operand plays, and its layer.
+        """
         agenda: list[tuple[int, int, int, Any]] = []
         if self.matching:
             for key, layer in view.layers.items():
@@ -520,19 +599,7 @@ class AcMatcher:
                 if rule.enter(slots, view):
                     agenda.append((number, -1, 0, None))
         agenda.sort(key=itemgetter(0, 1, 2))
-        for number, slot, place, key in agenda:
-            rule = self.rules[number]
-            if isinstance(rule, GatherRule):
-                for match in rule.gather(view):
-                    if accepted(match.firing):
-                        self._take(match, view, matches)
-            elif slot in operands:
-                found = rule.find(place, slot, view.layers[key])
-                if found is not None:
-                    match = self._scaled(found, key, view)
-                    if accepted(match.firing):
-                        self._take(match, view, matches)
-        return matches
+        return agenda
 
     def _may_join(self, view: View) -> bool:
         """Return False if no rule matches the two operands of a view, by a short look at them."""
@@ -660,11 +727,6 @@ class AcMatcher:
             scale = 1 if number is None else number
             scales = (-scale if negative else scale,)
         return Match(slots, Firing(rewrite, bindings, taken, result, scales), negative)
-
-    @staticmethod
-    def _take(match: Match, view: View, matches: list[Match]) -> None:
-        view.remove(match.slots)
-        matches.append(match)
 
     def _folded(self, view: View) -> Match | None:
         """Return the match that combines the constants of a view, if it is valid."""

@@ -6,7 +6,7 @@ A hash join puts operands into buckets by the values of the variables that the i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from relgraph.ir.forks import cached_property
@@ -18,7 +18,7 @@ from relgraph.relations.generated_names import Names
 from relgraph.relations.generated_source import STEPS, Line
 from relgraph.relations.matcher import Compiler, endless
 from relgraph.relations.matcher_store import stored_of
-from relgraph.relations.nary import NEAR, alike, kind_of, leaves
+from relgraph.relations.nary import NEAR, alike, canonical, kind_of, leaves
 from relgraph.relations.operand_index import Buckets, Firing, Match, View, anchor, plays
 from relgraph.relations.pattern import (
     Block,
@@ -53,6 +53,7 @@ class GatherRule:
         self.rewrite = rewrite
         self.own = block.own[0]
         self.key = anchor(block.element)
+        self.shared = tuple(self._shared_positions(block.element))
         self.guarded = not rewrite.pointwise
         self._reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
         self.collects = (
@@ -151,6 +152,13 @@ class GatherRule:
             ("else: keys[slot] = [key]", False),
         ]
 
+    def _shared_positions(self, element: Term) -> Iterator[int]:
+        """Yield the positions of the operands that all instances of an element share."""
+        if isinstance(element, PatternNode) and isinstance(element.op, Op):
+            for i, x in enumerate(element.args if not element.op.commutative else ()):
+                if isinstance(x, PatternVariable) and x != self.own:
+                    yield i
+
     def _unit(self, element: Term) -> PatternVariable | None:
         """Return the variable that is the whole element where its own part is the identity."""
         if not isinstance(element, PatternNode) or not isinstance(element.op, Op):
@@ -216,17 +224,24 @@ class GatherRule:
 
     def joins(self, a: Variable, b: Variable, x: Variable, y: Variable) -> bool:
         """Return True if two operands, or their cores x and y, may be gathered."""
-        key = self.key
+        key: Any = self.key
         if self.factoring:
-            if plays(a.op, key) and plays(b.op, key):
-                return True
-            if plays(a.op, key):
-                return y in leaves(a, a.op, (), NEAR)  # type: ignore[arg-type]
-            return plays(b.op, key) and x in leaves(b, b.op, (), NEAR)  # type: ignore[arg-type]
-        return plays(x.op, key) and plays(y.op, key)
+            first = leaves(a if a.op is key else x, key, (), NEAR)
+            second = leaves(b if b.op is key else y, key, (), NEAR)
+            if len(first) == len(second) == 1:
+                return False
+            return not set(map(canonical, first)).isdisjoint(map(canonical, second))
+        if not (plays(x.op, key) and plays(y.op, key)):
+            return False
+        return all([alike(x.inputs[i], y.inputs[i]) for i in self.shared])
 
-    def gather(self, view: View) -> Iterable[Match]:
-        """Yield matches for the full buckets, beginning with those that save most."""
+    def gather(
+        self, view: View, accepts: Callable[[Sequence[Variable]], bool] | None = None
+    ) -> Iterable[Match]:
+        """Yield matches for the full buckets, beginning with those that save most.
+
+        Nothing is built from instances of the element that ``accepts`` refuses.
+        """
         buckets = view.buckets[self]
         ready = [key for key in buckets.ready if buckets.members.get(key)]
         buckets.ready.clear()
@@ -238,6 +253,10 @@ class GatherRule:
                 members = self._factored(key, members, view)
             if len(members) < 2:
                 continue
+            if accepts is not None:
+                cores = [view.core(i) for i in members]
+                if not accepts([x for x in cores if plays(x.op, self.key)]):
+                    continue
             match = self._built(key, members, view)
             if match is not None:
                 yield match

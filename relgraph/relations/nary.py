@@ -119,10 +119,8 @@ class Kind:
     def _scaled(c: Any, rest: Variable, node: Variable) -> tuple[Any, Variable] | None:
         if c.ndim or rest.type is not node.type or c.type.dtype is not node.type.dtype:
             return None
-        value = c.uniform
-        if rest.__class__ is Constant or not value or not np.isfinite(value):
-            return None
-        return value.item(), rest
+        value = None if rest.__class__ is Constant else number_of(c)
+        return (value, rest) if value else None
 
     def scaled(self, number: Any, core: Variable) -> Variable:
         """Return a core with a positive coefficient."""
@@ -213,6 +211,13 @@ def kind_of(op: Op) -> Kind:
 def coefficient(number: Any, dtype: Any) -> Constant:
     """Return a number as a constant."""
     return constant(number, dtype)
+
+
+@lru_cache(maxsize=1024)
+def number_of(c: Constant) -> Any:
+    """Return the one number of a constant, or None if it has several, or is not finite."""
+    value = c.uniform
+    return None if value is None or not np.isfinite(value) else value.item()
 
 
 @lru_cache(maxsize=1024)

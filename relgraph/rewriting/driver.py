@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from relgraph.ir import forks
+from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.rewriting.budgets import Limits, Log
 from relgraph.rewriting.firing_cost import FiringCost
@@ -72,6 +73,34 @@ class Driver(Limits):
             for x in whole:
                 self.whole.add(self.run(x))
         return tuple([self.run(x) for x in outputs])
+
+    def recall(
+        self, outputs: Sequence[Variable], earlier: dict[Variable, Variable], moved: set[Variable]
+    ) -> None:
+        """Take the nodes of a graph for normal that were so earlier, but look at some again.
+
+        These are the nodes at which a firing was refused, and the sums and products whose views
+        change, for a node in ``moved`` was closed and no longer is, or the reverse.
+        """
+        normal, refused, sharing = self.normal, self.selection.refused, self.selection.sharing
+        closed, families, nested = self.nary.closed, sharing.families, sharing.nested
+        changed: set[Variable] = set()
+        for x in toposort(outputs):
+            if not changed.isdisjoint(x.inputs):
+                changed.add(x)
+                continue
+            family = families.get(x.op)
+            again = x in refused
+            if family is not None and not moved.isdisjoint(x.inputs):
+                again = any([families.get(y.op) is family for y in x.inputs if y in moved])
+                if again and x in nested and x not in closed:
+                    moved.add(x)  # part of the view that the next application has
+                    continue
+            if again:
+                if self.run(x) is not x:
+                    changed.add(x)
+            elif earlier.get(x) is x:
+                normal[x] = x
 
     def repeats(self, transform: Any, node: Variable, result: Variable) -> bool:
         """Return True if a transform applies an operand's op to parts, and the whole is needed."""
@@ -272,40 +301,69 @@ def normalise(
         if ops or selection.thrifty:
             closed, users = selection.sharing.count(outputs)
         kept = log is None and not once
-        group: Any = closed, None
-        # It changes in many steps, and an interrupted run must not leave some of them behind.
-        memo = selection.memo.pop(group, {}) if kept else {}
         if selection.needs is not None:
-            idle = _without(outputs, selection.needs, memo)
+            idle = _without(outputs, selection.needs, selection.memo.get((closed, None), {}))
             if idle is not None:
-                memo.update(zip(idle, idle, strict=True))
                 if kept:
-                    selection.memo[group] = memo
-                selection.trim(KEPT)
+                    selection.memo.setdefault((closed, None), {}).update(zip(idle, idle, strict=True))
+                    selection.trim(KEPT)
                 return key
         if once:
-            return walk(outputs, Driver(selection, closed, memo, log))
-        cost = FiringCost(users, memo) if selection.thrifty and users is not None else None
-        whole = None if kept else selection.computed_whole(outputs)
+            return walk(outputs, Driver(selection, closed, {}, log))
         with _collector_paused():
             try:
-                result = Driver(selection, closed, memo, log, cost).outputs(outputs, whole)
+                whole = None if kept else selection.computed_whole(outputs)
+                result, settled = _run(outputs, selection, (closed, None), whole, users, log)
             except _WholeUnknown:  # most runs need not look for them
-                if cost is not None:
-                    cost.keep(outputs, memo)
-                selection.memo[group] = memo
                 whole = selection.computed_whole(outputs)
                 group = closed, frozenset(whole)
-                memo = selection.memo.pop(group, {})
-                cost = None if cost is None else FiringCost(cost.users, memo)
-                result = Driver(selection, closed, memo, log, cost).outputs(outputs, whole)
-        if cost is not None and cost.refused and result != key:
+                result, settled = _run(outputs, selection, group, whole, users, log)
+        if not settled and result != key:
             selection.unsettled.add(result)
-        if kept:
-            if cost is not None:
-                cost.keep(outputs, memo)
-            selection.memo[group] = memo
-            if result not in selection.unsettled:
-                selection.results[key] = result
+        elif kept:
+            selection.results[key] = result
         selection.trim(KEPT)
     return result
+
+
+def _run(
+    outputs: Sequence[Variable],
+    selection: Selection,
+    group: tuple[frozenset[Variable], Any],
+    whole: Sequence[Variable] | None,
+    users: Mapping[Variable, int] | None,
+    log: Log | None,
+) -> tuple[tuple[Variable, ...], bool]:
+    """Return the normal forms of a graph, and whether they depend on no user of its nodes.
+
+    Nodes that were normal in an earlier run are not visited again, unless the closed nodes below
+    them changed, or the normal form of a node at which a firing was refused.
+    """
+    memos, closed = selection.memo, group[0]
+    # A memo changes in many steps, and an interrupted run must not leave some of them behind.
+    memo = memos.pop(group, None) if log is None else {}
+    earlier, moved = memo or {}, set[Variable]()
+    if memo is None and memos:
+        last = next(reversed(memos))
+        if last[1] == group[1]:
+            earlier, before = memos[last], selection.closed
+            moved = {x for x in before if users and users.get(x) == 1} | (closed - before)
+    if memo is None or not selection.refused.isdisjoint(users or ()):
+        memo = {}
+    cost = FiringCost(users, memo) if selection.thrifty and users is not None else None
+    driver = Driver(selection, closed, memo, log, cost)
+    try:
+        if earlier and memo is not earlier:
+            driver.recall(outputs, earlier, moved)
+        result = driver.outputs(outputs, whole)
+    except _WholeUnknown:
+        memos[group] = earlier
+        raise
+    if log is None:
+        shared = closed if cost is None else [x for x, count in cost.users.items() if count > 1]
+        selection.closed = {memo.get(x, x) for x in shared}
+    if cost is not None:
+        selection.refused |= cost.keep(memo)
+    if log is None:
+        memos[group] = memo
+    return result, cost is None or not cost.refused

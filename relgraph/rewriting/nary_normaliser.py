@@ -26,7 +26,7 @@ class _Group:
     """
 
     __slots__ = (
-        "changed", "dtype", "fired", "grown", "history", "inner", "keys", "parts",
+        "changed", "dtype", "fired", "grown", "history", "inner", "parts",
         "passes", "pending", "seen", "signed", "view", "waiting",
     )  # fmt: skip
 
@@ -50,7 +50,6 @@ class _Group:
         self.grown = 0
         self.fired = False
         self.changed = False
-        self.keys: frozenset[Any] = frozenset()
         self.seen: set[tuple[Any, ...]] = set()
 
 
@@ -243,6 +242,8 @@ class NaryNormaliser:
             keys |= {key}
         elif key is Constant and matcher.fold is not None:
             return None
+        if matcher.equal or matcher.gathering:
+            return None
         return None if matcher.may_match(keys) else keys
 
     def _group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
@@ -301,8 +302,6 @@ class NaryNormaliser:
         if result.op is op or result.op is kind.difference:
             if group.view is not None:
                 self.views[result] = group.view
-            else:
-                self.keys[result] = group.keys
         if result.op is op or group.inner is None:
             normal[n] = result
             normal.setdefault(result, result)
@@ -327,13 +326,12 @@ class NaryNormaliser:
             operands = leaves(n, op, closed)
             if not signed or not any([x.op in matcher.family for x in operands]):
                 self.limits.worked(len(operands), len(normal), n)
-                if _all_normal(operands, normal):
-                    keys = frozenset(map(key_of, operands))
-                    if not matcher.may_match(keys) and not (matcher.fold and Constant in keys):
-                        normal[n] = n
-                        self.keys[n] = keys
-                        return None
-                group = _Group([(x, False) for x in operands], dtype, None)
+                terms = [(x, False) for x in operands]
+                if _all_normal(operands, normal) and matcher.idle(terms, signed):
+                    normal[n] = n
+                    self.keys[n] = frozenset(map(key_of, operands))
+                    return None
+                group = _Group(terms, dtype, None)
                 group.signed = signed
                 return group
         terms, inner = kind.terms(n, closed)
@@ -414,11 +412,7 @@ class NaryNormaliser:
         base: Variable | None = None
         new = group.view is None
         if group.view is None:
-            keys = {x.op or key_of(x) for x, _, _ in arrived}
-            for y, _, _ in nested:
-                keys |= self.keys_of(y, kind if group.signed else None)
-            group.keys = frozenset(keys)
-            if not matcher.may_match(group.keys) and not (matcher.fold and Constant in keys):
+            if not nested and matcher.idle([(x, s) for x, _, s in arrived], group.signed):
                 return False
             group.view, base = self._base_view(nested, matcher, group.signed)
         view = group.view

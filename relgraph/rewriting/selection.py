@@ -59,6 +59,8 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
+        self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
+        self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
         # Graphs that a run left with firings refused because of users that may be gone by now.
         self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
@@ -97,6 +99,8 @@ class Selection:
             _, dropped = self.memo.popitem(last=False)
             total -= len(dropped)
             self.results.clear()
+        if not self.memo:
+            self.refused.clear()
 
     def _check_directions(self) -> None:
         seen: dict[int, Relation] = {}

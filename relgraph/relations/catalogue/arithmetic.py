@@ -416,7 +416,7 @@ def opposite(c: Any, x: Any) -> Variable | None:
 
 
 @identity(
-    tags=(*CANONICAL, "mul_canonical"),
+    tags=(*TIDY, "mul_canonical"),
     where=lambda c: numbero(c, 3, -0.7),
     rounding="exact",
 )
