@@ -43,7 +43,8 @@ def _match_all_operands(matcher: AcMatcher, node: Variable) -> Variable | None:
         return None
     view = matcher.view()
     view.fill(operands)
-    return next((m.firing.result for m in matcher.step(view) if len(m.slots) == len(operands)), None)
+    matches = matcher.step(view)
+    return next((m.firing.result for m in matches if len(m.slots) == len(operands)), None)
 
 
 def inputs_of(relation: Relation, graph: Variable) -> list[Input]:

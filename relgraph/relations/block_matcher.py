@@ -254,8 +254,8 @@ class GatherRule:
             if len(members) < 2:
                 continue
             if accepts is not None:
-                cores = [view.core(i) for i in members]
-                if not accepts([x for x in cores if plays(x.op, self.key)]):
+                nodes = [x for i in members for x in (view.operands[i], view.core(i))]
+                if not accepts([x for x in nodes if plays(x.op, self.key)]):
                     continue
             match = self._built(key, members, view)
             if match is not None:

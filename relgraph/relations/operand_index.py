@@ -169,7 +169,8 @@ class View:
 
     __slots__ = (
         "_inside", "_slot", "alike", "arrays", "buckets", "by_identity", "collects", "cores",
-        "flipped", "fresh", "keys", "kind", "layers", "logged", "main", "met", "negative", "operands",
+        "flipped", "fresh", "keys", "kind", "layers", "logged", "main", "met", "negative",
+        "operands",
     )  # fmt: skip
 
     def __init__(

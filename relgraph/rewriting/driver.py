@@ -62,16 +62,23 @@ class Driver(Limits):
         return self.nary.waiting_for(node) or super().waiting_for(node)
 
     def outputs(
-        self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
+        self,
+        outputs: Sequence[Variable],
+        whole: Sequence[Variable] | None,
+        earlier: dict[Variable, Variable],
+        moved: set[Variable],
     ) -> tuple[Variable, ...]:
         """Return the normal forms of a graph; no part of the nodes in ``whole`` is computed again.
 
-        If ``whole`` is None and it matters which nodes these are, _WholeUnknown is raised.
+        If ``whole`` is None and it matters which nodes these are, _WholeUnknown is raised.  The
+        others are as in :meth:`recall`.
         """
         if whole is not None:
             self.whole = set()
             for x in whole:
                 self.whole.add(self.run(x))
+        if earlier and earlier is not self.normal:
+            self.recall(outputs, earlier, moved)
         return tuple([self.run(x) for x in outputs])
 
     def recall(
@@ -305,19 +312,19 @@ def normalise(
             idle = _without(outputs, selection.needs, selection.memo.get((closed, None), {}))
             if idle is not None:
                 if kept:
-                    selection.memo.setdefault((closed, None), {}).update(zip(idle, idle, strict=True))
+                    memo = selection.memo.setdefault((closed, None), {})
+                    memo.update(zip(idle, idle, strict=True))
                     selection.trim(KEPT)
                 return key
         if once:
             return walk(outputs, Driver(selection, closed, {}, log))
         with _collector_paused():
+            whole = None if kept else selection.computed_whole(outputs)
             try:
-                whole = None if kept else selection.computed_whole(outputs)
-                result, settled = _run(outputs, selection, (closed, None), whole, users, log)
+                result, settled = _run(outputs, selection, (closed, users), whole, log)
             except _WholeUnknown:  # most runs need not look for them
                 whole = selection.computed_whole(outputs)
-                group = closed, frozenset(whole)
-                result, settled = _run(outputs, selection, group, whole, users, log)
+                result, settled = _run(outputs, selection, (closed, users), whole, log)
         if not settled and result != key:
             selection.unsettled.add(result)
         elif kept:
@@ -329,9 +336,8 @@ def normalise(
 def _run(
     outputs: Sequence[Variable],
     selection: Selection,
-    group: tuple[frozenset[Variable], Any],
+    sharing: tuple[frozenset[Variable], Mapping[Variable, int] | None],
     whole: Sequence[Variable] | None,
-    users: Mapping[Variable, int] | None,
     log: Log | None,
 ) -> tuple[tuple[Variable, ...], bool]:
     """Return the normal forms of a graph, and whether they depend on no user of its nodes.
@@ -339,7 +345,8 @@ def _run(
     Nodes that were normal in an earlier run are not visited again, unless the closed nodes below
     them changed, or the normal form of a node at which a firing was refused.
     """
-    memos, closed = selection.memo, group[0]
+    memos, (closed, users) = selection.memo, sharing
+    group = closed, None if whole is None else frozenset(whole)
     # A memo changes in many steps, and an interrupted run must not leave some of them behind.
     memo = memos.pop(group, None) if log is None else {}
     earlier, moved = memo or {}, set[Variable]()
@@ -353,9 +360,7 @@ def _run(
     cost = FiringCost(users, memo) if selection.thrifty and users is not None else None
     driver = Driver(selection, closed, memo, log, cost)
     try:
-        if earlier and memo is not earlier:
-            driver.recall(outputs, earlier, moved)
-        result = driver.outputs(outputs, whole)
+        result = driver.outputs(outputs, whole, earlier, moved)
     except _WholeUnknown:
         memos[group] = earlier
         raise

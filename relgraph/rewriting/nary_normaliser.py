@@ -21,8 +21,9 @@ class _Group:
     """Nested applications while they are being rewritten.
 
     ``waiting`` holds operands that must become normal before they enter the view, each with its
-    slot and whether it is taken away.  The group opens only applications of ``dtype``; with None, it opens none.  ``inner`` holds
-    the applications that it opened, if some of them take away operands.
+    slot and whether it is taken away.  The group opens only applications of ``dtype``; with None,
+    it opens none.  ``inner`` holds the applications that it opened, if some of them take away
+    operands.
     """
 
     __slots__ = (
@@ -299,9 +300,8 @@ class NaryNormaliser:
         result = self._rebuilt(n, group, op, kind)
         if group.history and limits.log is not None:
             limits.log.total(n, group.parts, group.history, result)
-        if result.op is op or result.op is kind.difference:
-            if group.view is not None:
-                self.views[result] = group.view
+        if (result.op is op or result.op is kind.difference) and group.view is not None:
+            self.views[result] = group.view
         if result.op is op or group.inner is None:
             normal[n] = result
             normal.setdefault(result, result)

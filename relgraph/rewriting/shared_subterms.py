@@ -22,7 +22,7 @@ def families(ops: Iterable[Op]) -> dict[Op | None, Op]:
 class Sharing:
     """The users of each application in the last graph, and those that nest it in one of ``ops``."""
 
-    __slots__ = ("_changing", "_closed", "nested", "_outputs", "_users", "families")
+    __slots__ = ("_changing", "_closed", "_outputs", "_users", "families", "nested")
 
     def __init__(self, ops: Iterable[Op]) -> None:
         self.families = families(ops)
