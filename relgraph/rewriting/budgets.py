@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
 from typing import Any, Protocol
 
 from relgraph.errors import BudgetError, OscillationError, count_of
 from relgraph.ir.node import Variable
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.selection import Selection, relation_of
+from relgraph.settings import config
 
 Parts = Sequence[tuple[Variable, bool]]  # operands of a sum, and whether they are taken away
 
@@ -38,6 +42,22 @@ CHAIN = 10_000  # the longest chain of rewrites from one node before it counts a
 SIMPLER = "a side condition under which its result is simpler than what it matches."
 WORK = 1_000_000  # operands of sums and products to visit, in addition to 20 for each node
 
+# When the rewriting of the present graph must end, by the monotonic clock; None for no limit.
+END: ContextVar[float | None] = ContextVar("relgraph_end", default=None)
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """Start the time of :attr:`rg.config.time_limit`, unless it is running."""
+    if config.time_limit is None or END.get() is not None:
+        yield
+        return
+    token = END.set(monotonic() + config.time_limit)
+    try:
+        yield
+    finally:
+        END.reset(token)
+
 
 class Limits:
     """The log, the budgets, and the rewrite chains of one run of a selection."""
@@ -57,6 +77,7 @@ class Limits:
         self.work = 0
         self.depth: dict[Variable, int] = {}
         self.spent: dict[Any, int] = {}
+        self.end = END.get()
 
     def waiting_for(self, node: Variable) -> Variable | None:
         """Return the next reduct of a node in this run, or the node that it waits for."""
@@ -87,6 +108,8 @@ class Limits:
     ) -> None:
         """Log a firing and charge it to the budgets; it takes the whole node unless it is given."""
         self.why[before] = rewrite.relation
+        if self.end is not None:
+            self.in_time(rewrite, before)
         self.firings += 1
         if self.firings > CHAIN:
             self.deepen(before, after, rewrite.relation)
@@ -94,6 +117,17 @@ class Limits:
             self.charge(rewrite, before)
         if self.log is not None:
             self.log.step(before, after, (firing or Firing(rewrite, bindings, (before,), after),))
+
+    def in_time(self, rewrite: Any, before: Variable) -> None:
+        """Raise BudgetError if the time of the rewriting is over."""
+        if self.end is not None and monotonic() > self.end:
+            error = BudgetError(
+                f"rewriting stopped at the time limit of {config.time_limit:g} s",
+                {"last relation": rewrite.relation, "last graph": before},
+                "Raise rg.config.time_limit, or choose a mode with fewer relations.",
+            )
+            error.relation = rewrite.relation
+            raise error
 
     def deepen(self, before: Variable, after: Variable, name: str) -> None:
         """Measure the chain of rewrites that ends at a node, once the run has many rewrites."""

@@ -508,6 +508,8 @@ class NaryNormaliser:
         limits.why[n] = name
         if group.passes + limits.depth.get(n, 0) > CHAIN:
             raise limits.runaway(name, f"{CHAIN} rewrites followed from one sum or product", n)
+        if limits.end is not None:
+            limits.in_time(matches[0].firing.rewrite, n)
         for match in matches:
             limits.charge(match.firing.rewrite, n)
         arrived = len(group.waiting)

@@ -210,6 +210,16 @@ def test_relations_of_one_name_have_budgets_of_their_own():
             rg.rewrite_graph(nested(*counts), relations)
 
 
+@pytest.mark.parametrize("graph", [rg.log(rg.exp(rg.log(rg.exp(x)))), x * 1 + y * 1 + z * 1])
+def test_a_time_limit_ends_a_rewriting_and_leaves_nothing_behind(graph):
+    with rg.config(time_limit=1e-9), pytest.raises(BudgetError, match="time limit of 1e-09 s"):
+        rg.rewrite_graph(graph, mode="o4")
+    with rg.config(time_limit=1000):
+        limited = rg.rewrite_graph(graph, mode="o4")
+    assert limited is rg.rewrite_graph(graph, mode="o4")
+    assert limited is not graph
+
+
 def test_max_use_ratio_bounds_every_relation():
     rewriter = rg.EquilibriumGraphRewriter([square_multiplyo], max_use_ratio=0.5)
     assert rewriter.rewrite(rg.exp(x * x)) is rg.exp(rg.square(x))
