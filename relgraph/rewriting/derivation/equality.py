@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from relgraph.ir.etuple import same_number
-from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
-from relgraph.relations.nary import inverse_number, uniform
+from relgraph.relations.nary import inverse_number, kind_of, uniform
 
 add, multiply = Elementwise("add"), Elementwise("multiply")
-SIGNED = frozenset([add, add.difference, add.inverse])
+SIGNED = kind_of(add).family
+negative = kind_of(add).negated
 
 
 def sum_op(x: Variable) -> Op | None:
@@ -218,14 +219,6 @@ def bare(x: Variable) -> Variable:
         kept = list(without_identity(multiply, Counter(x.inputs)).elements())
         return kept[0] if len(kept) == 1 else x
     return x
-
-
-def negative(x: Variable) -> Variable:
-    """Return the negative of a term."""
-    if isinstance(x, Constant):
-        return constant(-x.value)
-    assert add.inverse is not None
-    return apply(add.inverse, (x,))
 
 
 def without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:
