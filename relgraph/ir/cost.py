@@ -69,8 +69,7 @@ def nbytes(type_: AnyType) -> int:
     """Return the number of bytes of a value of this type."""
     if isinstance(type_, _SEVERAL):
         return sum(map(nbytes, type_.items))
-    assert isinstance(type_, TensorType | Sized)
-    return size(type_) * type_.dtype.itemsize
+    return size(type_) * type_.dtype.itemsize  # type: ignore[union-attr]
 
 
 def resolved(type_: AnyType, sizes: Mapping[str, int]) -> AnyType:

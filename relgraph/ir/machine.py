@@ -111,7 +111,9 @@ class Machine:
         call = self.kernel if op is None else op.overhead * 1e-9 * self.calls
         if op is not None and op.view:
             return call
-        arithmetic = sum([self.rates[name].seconds(flops) for name, flops in work])
+        arithmetic = 0.0
+        for name, flops in work:
+            arithmetic += self.rates[name].seconds(flops)
         return call + max(arithmetic * itemsize / 8, self.moving(moved))
 
 
