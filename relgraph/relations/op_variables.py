@@ -171,7 +171,8 @@ def samples_of(clause: Clause) -> list[Clause]:
     if not ops and not rests:
         return [clause]
     of_ops = list(product(*[f.kind.samples for f in ops if f.kind is not None]))
-    of_rests = list(product(*[_sequences_for(k, terms) for k in rests]))
+    # Sequences of one length first: one operand each, two, or none.
+    of_rests = sorted(product(*[_sequences_for(k, terms) for k in rests]), key=_uneven)
     images: list[dict[PatternVariable, Any]] = []
     for number, chosen in enumerate(of_ops):
         every = [dict(zip((*ops, *rests), (*chosen, *x), strict=True)) for x in of_rests]
@@ -197,9 +198,15 @@ def _sequences_for(k: PatternVariable, terms: Sequence[Term]) -> list[tuple[Term
     nodes = [x for x in terms if isinstance(x, PatternNode) and Rest(k) in x.args]
     if all(traits(x.op).takes_shape for x in nodes):
         axis, of = PatternVariable("axis"), PatternVariable(f"{k.name}_of")
-        return [(), (PatternNode(OpPattern(Dim, (axis,)), (of,)),)]
+        return [(PatternNode(OpPattern(Dim, (axis,)), (of,)),), ()]
     first, second = PatternVariable(f"{k.name}1"), PatternVariable(f"{k.name}2")
-    return [(), (first,), (first, second)]
+    return [(first,), (first, second), ()]
+
+
+def _uneven(sequences: Sequence[tuple[Term, ...]]) -> int:
+    """Return how much the lengths of sequences differ."""
+    lengths = [len(x) for x in sequences]
+    return max(lengths, default=0) - min(lengths, default=0)
 
 
 class _Sampler:

@@ -241,7 +241,11 @@ def _instance(
                 return None
         by_token = {token(v): x for v, x in values.items()}
         for c in clause.conditions:
-            args = [by_token[token(x)] for x in (c.args[1:] if c.kind == "calc" else c.args)]
+            terms = c.args[1:] if c.kind == "calc" else c.args
+            args = [
+                build(x, values, roles.refused) if type(x) is PatternNode else by_token[token(x)]
+                for x in terms
+            ]
             if c.kind == "calc":
                 result = c.function(*args)
                 if result is None:

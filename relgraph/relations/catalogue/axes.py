@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ops.arguments import canonical_shape, solve
-from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.kanren.goals import calco, checko
@@ -349,24 +348,6 @@ def axes_of_reshapeo(x, s, a, t):
         yield cls(a)(Reshape(s)(x)), Reshape(t)(x), calco(t, function, s, a, x)
 
 
-# Joins of one array.
-
-
-def one_axis(k: Any) -> tuple[int]:
-    """Return an axis as a tuple."""
-    return (k,)
-
-
-@identity(tags=(*TIDY, "local_join_1"), rounding="exact")
-def join_oneo(x, k, a):
-    """concatenate([x]) = x, and stack([x], k) = expand_dims(x, k).
-
-    Source: definition.
-    """
-    yield Concatenate(k)(x), x
-    yield Stack(k)(x), ExpandDims(a)(x), calco(a, one_axis, k)
-
-
 RELATIONS: tuple[Relation, ...] = (
     permute_expand_dimso,
     squeeze_transposeo,
@@ -378,5 +359,4 @@ RELATIONS: tuple[Relation, ...] = (
     insert_broadcast_too,
     reshape_axeso,
     axes_of_reshapeo,
-    join_oneo,
 )

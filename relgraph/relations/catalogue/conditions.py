@@ -53,6 +53,17 @@ def numbero(x: Any, *examples: float) -> Suspended:
     return checko(Number(*examples), x, label=f"number({x!r})")
 
 
+def nth(function: Any, n: int) -> Any:
+    """Return a function that computes one part of what another does."""
+
+    def part(*values: Any) -> Any:
+        parts = function(*values)
+        return None if parts is None else parts[n]
+
+    part.__name__ = f"{function.__name__}[{n}]"
+    return part
+
+
 def _is_coefficient(x: Any) -> bool:
     return isinstance(x, Constant) and x.uniform is not None and x.dtype.kind != "b"
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from relgraph.ops import reductions
 from relgraph.ops.checks import SpecifyShape
-from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import indexed_shape
 from relgraph.ops.indexing.index import Index
@@ -21,6 +20,7 @@ from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
+from relgraph.relations.catalogue.conditions import nth
 from relgraph.relations.kanren.goals import Suspended, calco, checko
 from relgraph.relations.relation import Relation, identity
 
@@ -161,17 +161,6 @@ def pick_squeezeo(x, s, t, a):
 
 
 # A key past an op.
-
-
-def nth(function: Any, n: int) -> Any:
-    """Return a function that computes one part of what another does."""
-
-    def part(*values: Any) -> Any:
-        parts = function(*values)
-        return None if parts is None else parts[n]
-
-    part.__name__ = f"{function.__name__}[{n}]"
-    return part
 
 
 def keyo(function: Any, t: Any, b: Any, s: Any, a: Any, x: Any) -> tuple[Suspended, ...]:
@@ -406,25 +395,6 @@ def diagonal_transposeo(x, k, m):
     return Diagonal(k)(SWAP(x)), Diagonal(m)(x)
 
 
-def adjoining(c: Any, s: Any, t: Any, x: Any) -> Any:
-    """Return the key of two parts of ``x`` that follow each other along an axis."""
-    return keys.adjoining(c, s, t, x.type.shape)
-
-
-@identity(
-    tags=(*TIDY, "local_join_subtensors"),
-    where=lambda u, c, s, t, x: calco(u, adjoining, c, s, t, x),
-    rounding="exact",
-)
-def join_indexo(x, s, t, u, c):
-    """concatenate([x[:k], x[k:]]) = x.
-
-    Holds where the second part follows the first along the axis.
-    Source: definition.
-    """
-    return Concatenate(c)(Index(s)(x), Index(t)(x)), Index(u)(x)
-
-
 RELATIONS: tuple[Relation, ...] = (
     remove_indexo,
     merge_indexo,
@@ -437,7 +407,6 @@ RELATIONS: tuple[Relation, ...] = (
     index_broadcast_too,
     index_reduceo,
     index_softmaxo,
-    join_indexo,
     index_placeso,
     index_specify_shapeo,
     diagonal_transposeo,

@@ -366,7 +366,7 @@ def op_kindo(f: Any, kind: str) -> Suspended:
     f : pattern variable or op
         The op to decide.
     kind : str
-        ``"elementwise"``, ``"reduction"``, ``"linear"`` or ``"rearrangement"``.
+        ``"elementwise"``, ``"reduction"``, ``"linear"``, ``"rearrangement"`` or ``"any"``.
 
     Returns
     -------

@@ -11,158 +11,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ir.op import Op
-from relgraph.ir.sizes import rule_of, size_at
-from relgraph.ops.checks import SpecifyShape
+from relgraph.ir.node import Constant, Variable
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Matmul
-from relgraph.ops.elementwise import Cast, Elementwise, add, maximum, minimum, subtract
+from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import FULL, advanced_place, numpy_key
 from relgraph.ops.indexing.index import Index, index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
-
-
-class ShapeLifting:
-    """Reads sizes from the deepest operands that have them, and drops shapes that change nothing.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> from relgraph.rewriting.passes.lifting import ShapeLifting
-    >>> x, y = rg.vectors("x y")
-    >>> rg.rewrite_graph(rg.dim(rg.exp(x) + y, 0), ShapeLifting())
-    dim(x, axis=-1)
-    >>> rg.rewrite_graph(rg.dim(rg.concatenate([rg.exp(x), y]), 0), ShapeLifting())
-    dim(x, axis=-1) + dim(y, axis=-1)
-    """
-
-    name = relation = "shape_lifting"
-    tracks: tuple[Any, ...] | None = (Dim, Reshape, BroadcastTo, SpecifyShape)
-
-    def __repr__(self) -> str:
-        return "<shape_lifting>"
-
-    def transform(self, node: Variable) -> Variable | None:
-        """Return a size read elsewhere, or the operand of a shape that it has already."""
-        op = node.op
-        if isinstance(op, Dim):
-            x, axis = node.inputs[0], op.params[0]
-            size = _size(x, axis)
-            return None if size is node else size
-        if isinstance(op, Reshape | BroadcastTo) and len(node.inputs) > 1:
-            return node.inputs[0] if _keeps_shape(node) else None
-        if isinstance(op, SpecifyShape):
-            return _specified(op, node.inputs[0], node)
-        return None
-
-
-def _size(x: Variable, axis: int) -> Variable | None:
-    """Return the size of a node along an axis, from as deep as one step of each op leads."""
-    start = x
-    while x.op is not None:
-        op, at = x.op, axis
-        name = x.type.shape[at]
-        if isinstance(name, int):
-            return constant(name, "int64")
-        step = rule_of(op, tuple([y.type for y in x.inputs])).origins[at] if name is None else None
-        if step is None and name is not None:  # a name stands for one size wherever it occurs
-            step = next(
-                ((i, y.type.shape.index(name) - y.ndim)
-                 for i, y in enumerate(x.inputs) if name in getattr(y.type, "shape", ())),
-                None,
-            )  # fmt: skip
-        if step is not None:
-            x, axis = x.inputs[step[0]], step[1]
-            continue
-        computed = _computed(op, x, axis)
-        if computed is not None:
-            return computed
-        break
-    return None if x is start else Dim(axis)(x)
-
-
-def _computed(op: Op, x: Variable, axis: int) -> Variable | None:
-    """Return a size that an op computes from those of its operands."""
-    if isinstance(op, BroadcastTo | Reshape):
-        entries = op.params[0]
-        if isinstance(entries[axis], int):
-            return None
-        before = sum([not isinstance(e, int) for e in entries[: len(entries) + axis]])
-        given = x.inputs[1 + before]
-        return given if given.dtype == "int64" else None
-    if isinstance(op, Concatenate) and op.params[0] == axis:
-        total: Any = dim(x.inputs[0], axis)
-        for y in x.inputs[1:]:
-            total = add(total, dim(y, axis))
-        return _node(total)
-    if isinstance(op, Index):
-        return _sliced(op, x, axis)
-    return None
-
-
-def _node(size: Any) -> Variable:
-    """Return a size as a node."""
-    return size if isinstance(size, Variable) else constant(size, "int64")
-
-
-def _sliced(op: Index, x: Variable, axis: int) -> Variable | None:
-    """Return the size of a slice between static places counted from the start."""
-    array = x.inputs[0]
-    entries = keys.by_axis(op.params[0], array.ndim)
-    if entries is None:
-        return None
-    at = keys.kept_axes(entries)[axis]
-    _, start, stop, step = entries[at]
-    bounds = [b for b in (start, stop) if b is not None]
-    if step not in (None, 1) or any([not isinstance(b, int) or b < 0 for b in bounds]):
-        return None
-    end: Any = dim(array, at - array.ndim)
-    if stop is not None:
-        end = minimum(end, stop)
-    if start:
-        end = maximum(subtract(end, start), 0)
-    return _node(end)
-
-
-def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None:
-    """Return an elementwise function of operands with specified shapes."""
-    if not isinstance(x.op, Elementwise | Cast):
-        return None
-    operands = []
-    for y in x.inputs:
-        sizes = op.params[0][len(op.params[0]) - y.ndim :]
-        own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
-        operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
-    specified: Variable = x.op(*operands)
-    return specified if specified.type.narrows(node.type) else None
-
-
-def _keeps_shape(node: Variable) -> bool:
-    """Return True if a reshape or broadcast is to the sizes of its operand."""
-    x, *sizes = node.inputs
-    shape = node.op.params[0]  # type: ignore[union-attr]
-    if len(shape) != x.ndim or -1 in shape:
-        return False
-    rest = iter(sizes)
-    for axis, entry in enumerate(shape, -x.ndim):
-        own = x.type.shape[axis]
-        if isinstance(entry, int):
-            if entry != own:
-                return False
-            continue
-        size = next(rest)
-        if own == 1 or not isinstance(size.op, Dim):
-            return False
-        if size_at(size.inputs[0], size.op.params[0]) != size_at(x, axis):
-            return False
-    return True
 
 
 class IndexLifting:

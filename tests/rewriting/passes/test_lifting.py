@@ -10,11 +10,10 @@ import relgraph.numpy as rnp
 from relgraph.ir.graph import toposort
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo
-from relgraph.relations.catalogue import views
-from relgraph.rewriting.passes.concatenation import JoinMerging
-from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
+from relgraph.relations.catalogue import joins, shape, views
+from relgraph.rewriting.passes.lifting import IndexLifting
 
-PASSES = (*views.RELATIONS, ShapeLifting(), IndexLifting(), JoinMerging())
+PASSES = (*views.RELATIONS, *joins.RELATIONS, *shape.RELATIONS, IndexLifting())
 x, y = rg.vectors("x y")
 A, B = rg.matrices("A B", shape=(4, 4))
 M, N = rg.matrices("M N")
