@@ -132,15 +132,12 @@ def build_database() -> SequenceDB:
     folding, collecting = ConstantFolding(), ConstantCollecting()
     database["canonicalize"].register(folding, "fast_run", "fast_compile", "exact", "kept")
     database["specialize"].register(folding, "fast_run", "exact", "kept")
-    lifting = (
-        (IndexLifting(), ("rounded", "local_subtensor_of_batch_dims", "local_subtensor_of_dot",
-                          "local_subtensor_of_join", "local_subtensor_make_vector",
-                          "extract_diag_lift_pass")),
-    )  # fmt: skip
     for phase in ("canonicalize", "specialize"):
         database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
-        for transform, names in lifting:
-            database[phase].register(transform, "fast_run", "kept", *names)
+        database[phase].register(
+            IndexLifting(), "fast_run", "rounded", "kept", "local_subtensor_of_batch_dims",
+            "local_subtensor_of_dot", "extract_diag_lift_pass",
+        )  # fmt: skip
     if not index.restore(database):
         _register_relations(database)
         index.keep(database)

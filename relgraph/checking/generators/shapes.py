@@ -126,7 +126,7 @@ PARAMETERS: dict[str, list[Any]] = {
         (("slice", None, None, None), ("slice", None, 1, None)), (("int", 3), ("int", 2)),
         (("slice", 1, 2, None),), (("dynamic",),), (("slice", None, None, None), ("dynamic",)),
         (("slice", 1, None, 2),), (("array",),), (("slice", 1, None, None),),
-        (("slice", None, None, None), ("array",)),
+        (("slice", None, None, None), ("array",)), (("dynamic",), ("dynamic",)),
         (("slice", None, 1, None),), (("slice", None, None, None), ("slice", 1, None, None)),
     ],
 }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from relgraph.ops.arguments import canonical_shape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import static_slice
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape
 from relgraph.relations.catalogue.conditions import nth
@@ -152,6 +153,55 @@ def join_repeatedo(x, a, k, n, s, t):
     return Concatenate(k)(x, x, *a), Reshape(t)(BroadcastTo(s)(ExpandDims(n)(x)))
 
 
+# Parts of joins.
+
+
+def picked(s: Any, k: Any, a: Any) -> Any:
+    """Return the operand of a stack that a key picks, and the key on it."""
+    entries = keys.by_axis(s, a[0].ndim + 1)
+    if entries is None or entries[k][0] != "int":
+        return None
+    at = k + len(entries)
+    return a[entries[k][1]], keys.trimmed([*entries[:at], *entries[at + 1 :]])
+
+
+def within(s: Any, k: Any, a: Any) -> Any:
+    """Return the operand of a concatenation that a static key is on, and the key on it."""
+    entries = keys.by_axis(s, a[0].ndim)
+    sizes = [x.type.shape[k] for x in a]
+    static = all(isinstance(size, int) for size in sizes)
+    places = entries and keys.places(entries[k], sum(sizes) if static else None)
+    if not places or places.step < 1:
+        return None
+    start = 0
+    for x, size in zip(a, sizes, strict=True):
+        if not isinstance(size, int):
+            return None
+        first, last = places[0] - start, places[-1] - start
+        if first >= 0 and last < size:
+            if entries[k][0] == "int":
+                entries[k] = ("int", first)
+            else:
+                entries[k] = static_slice((first, last + 1, places.step), size)
+            return x, keys.trimmed(entries)
+        start += size
+    return None
+
+
+@identity(
+    tags=(*TIDY[:-1], "local_subtensor_make_vector", "local_subtensor_of_join"), rounding="exact"
+)
+def index_joino(a, x, s, t, k, j):
+    """stack(a, k)[s] = x[t], where s picks the element x of a, and so for concatenate.
+
+    Of a concatenation, all that s selects is in x.  j holds what s takes as operands.
+    Source: definition.
+    """
+    for cls, function in ((Stack, picked), (Concatenate, within)):
+        place = calco(x, nth(function, 0), s, k, a), calco(t, nth(function, 1), s, k, a)
+        yield Index(s)(cls(k)(*a), *j), Index(t)(x, *j), place
+
+
 RELATIONS: tuple[Relation, ...] = (
     join_oneo,
     flatten_joino,
@@ -160,4 +210,5 @@ RELATIONS: tuple[Relation, ...] = (
     join_stacko,
     join_broadcast_too,
     join_repeatedo,
+    index_joino,
 )

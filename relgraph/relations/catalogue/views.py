@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import FULL
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, spans
-from relgraph.relations.kanren.goals import checko, elementwiseo
+from relgraph.relations.kanren.goals import calco, checko, elementwiseo
 from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run", "lift_rearrangement")
@@ -97,10 +101,65 @@ def cut_broadcast_too(f, a, x, s, k, b):
     return f(*a, BroadcastTo(s)(x, *k), *b), f(*a, x, *b)
 
 
+# Parts of elementwise functions.  They have no phase: push_index decides where one pays.
+
+
+def part(x: Any, pairs: Any, whole: Any) -> Any:
+    """Return the part of an operand, stretched to the shape ``whole``, that entries select."""
+    own = []
+    for (entry, sizes), size, stretched in zip(pairs, x.type.shape, whole, strict=True):
+        if size != 1 or stretched == 1:
+            own.append((entry, sizes))
+        else:  # the one element is the same at every index
+            own.append((FULL if entry[0] == "slice" else ("int", 0), []))
+    spec = keys.trimmed([entry for entry, _ in own])
+    return Index(spec)(x, *[y for _, sizes in own for y in sizes]) if spec else x
+
+
+def parts(f: Any, s: Any, k: Any, a: Any) -> Any:
+    """Return the part of each operand of ``f(*a)`` that a key on it, with operands, selects."""
+    whole = f.result_type(a).shape
+    entries = keys.by_axis(s, len(whole))
+    if entries is None or sum(map(keys.operands_of, entries)) != len(k):
+        return None
+    rest = iter(k)
+    pairs = [(entry, [next(rest) for _ in range(keys.operands_of(entry))]) for entry in entries]
+    return tuple([part(x, pairs[len(whole) - x.ndim :], whole[len(whole) - x.ndim :]) for x in a])
+
+
+@identity(
+    tags=("local_subtensor_of_batch_dims",),
+    where=elementwiseo,
+    rounding="exact",
+    broadcast=["a", "b"],
+)
+def index_elementwiseo(f, x, s, k, a, b):
+    """f(x, ...)[s] = f(x[s], ...) for any elementwise f; also f(*a)[s] = f(*b).
+
+    b holds the part of each of a; where an operand is stretched, its key differs from s.  k holds
+    what s takes as operands.  A number among the operands stays as it is.
+    Source: an elementwise function computes each element from the matching ones.
+    """
+    yield Index(s)(f(x, ...), *k), f(Index(s)(x, *k), ...)
+    yield Index(s)(f(*a), *k), f(*b), calco(b, parts, f, s, k, a)
+
+
+@identity(tags=("extract_diag_lift_pass",), where=elementwiseo, rounding="exact")
+def diagonal_elementwiseo(f, x, k):
+    """diagonal(f(x, ...), k) = f(diagonal(x, k), ...) for any elementwise f.
+
+    A number among the operands stays as it is.
+    Source: an elementwise function computes each element from the matching ones.
+    """
+    return Diagonal(k)(f(x, ...)), f(Diagonal(k)(x), ...)
+
+
 RELATIONS: tuple[Relation, ...] = (
     lift_transposeo,
     lift_unit_axeso,
     lift_reshapeo,
     lift_broadcast_too,
     cut_broadcast_too,
+    index_elementwiseo,
+    diagonal_elementwiseo,
 )

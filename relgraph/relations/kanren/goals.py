@@ -162,6 +162,8 @@ def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
     result = _called(goal, values)
     if result is None:
         return []
+    if isinstance(result, tuple) and any(isinstance(x, Variable) for x in result):
+        result = etuple(*result)  # a sequence of operands
     s = unify(to_term(out) if isinstance(out, Pattern) else out, result, state)
     return [] if s is False else [s]
 

@@ -26,6 +26,7 @@ from tests.relations.catalogue.table import (
 JOIN = Concatenate(-1)
 E = tensor("E", 0)
 U = tensor("U", None)
+at = tensor("at", dtype="int64")
 
 ROWS = [
     Row(r.join_oneo, Stack(-2)(JOIN(x)), ExpandDims((-2,))(x), JOIN(x, y)),
@@ -55,6 +56,8 @@ ROWS = [
         BroadcastTo((3, 3))(ExpandDims((-2,))(x)).reshape(-1),
         JOIN(U, U),
     ),
+    Row(r.index_joino, Stack(-2)(x, JOIN(y, z)[1:4])[1, 2], JOIN(y, z)[1:4][2], JOIN(U, y)[0]),
+    Row(r.index_joino, Concatenate(-2)(t, t * 2)[3, at:], (t * 2)[1, at:], JOIN(x, y)[2:5]),
 ]
 
 
