@@ -168,9 +168,11 @@ def picked(s: Any, k: Any, a: Any) -> Any:
 def within(s: Any, k: Any, a: Any) -> Any:
     """Return the operand of a concatenation that a static key is on, and the key on it."""
     entries = keys.by_axis(s, a[0].ndim)
+    if entries is None:
+        return None
     sizes = [x.type.shape[k] for x in a]
     static = all(isinstance(size, int) for size in sizes)
-    places = entries and keys.places(entries[k], sum(sizes) if static else None)
+    places = keys.places(entries[k], sum(sizes) if static else None)
     if not places or places.step < 1:
         return None
     start = 0
