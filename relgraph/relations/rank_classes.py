@@ -376,15 +376,19 @@ def takes_key(op: Op | OpPattern | PatternVariable) -> bool:
     return "spec" in getattr(_head(op), "parameters", ())
 
 
-def _head(op: Any) -> Any:
-    return op.cls if isinstance(op, OpPattern) else type(op)
+def key_operands(x: PatternNode) -> tuple[Term, ...]:
+    """Return the operands of an application that are those of its key."""
+    return x.args[1 if _head(x.op).rearranges else 2 :] if takes_key(x.op) else ()
 
 
 def index_operands(terms: Iterable[Term]) -> frozenset[PatternVariable]:
     """Return the variables that stand for the integers in a key."""
-    keyed = [x for x in terms if isinstance(x, PatternNode) and takes_key(x.op)]
-    indices = [y for x in keyed for y in x.args[1 if _head(x.op).rearranges else 2 :]]
+    indices = [y for x in terms if isinstance(x, PatternNode) for y in key_operands(x)]
     return frozenset(v for v in indices if isinstance(v, PatternVariable))
+
+
+def _head(op: Any) -> Any:
+    return op.cls if isinstance(op, OpPattern) else type(op)
 
 
 def _open_parameters(term: Term) -> list[PatternVariable]:

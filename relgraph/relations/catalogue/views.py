@@ -127,21 +127,29 @@ def parts(f: Any, s: Any, k: Any, a: Any) -> Any:
     return tuple([part(x, pairs[len(whole) - x.ndim :], whole[len(whole) - x.ndim :]) for x in a])
 
 
-@identity(
-    tags=("local_subtensor_of_batch_dims",),
-    where=elementwiseo,
-    rounding="exact",
-    broadcast=["a", "b"],
-)
-def index_elementwiseo(f, x, s, k, a, b):
-    """f(x, ...)[s] = f(x[s], ...) for any elementwise f; also f(*a)[s] = f(*b).
+@identity(tags=("local_subtensor_of_batch_dims",), where=elementwiseo, rounding="exact")
+def index_elementwiseo(f, x, s, k):
+    """f(x, ...)[s] = f(x[s], ...) for any elementwise f.
 
-    b holds the part of each of a; where an operand is stretched, its key differs from s.  k holds
-    what s takes as operands.  A number among the operands stays as it is.
+    k holds what s takes as operands.  A number among the operands stays as it is.
     Source: an elementwise function computes each element from the matching ones.
     """
-    yield Index(s)(f(x, ...), *k), f(Index(s)(x, *k), ...)
-    yield Index(s)(f(*a), *k), f(*b), calco(b, parts, f, s, k, a)
+    return Index(s)(f(x, ...), *k), f(Index(s)(x, *k), ...)
+
+
+@identity(
+    tags=("local_subtensor_of_batch_dims",),
+    where=lambda f, s, k, a, b: (elementwiseo(f), calco(b, parts, f, s, k, a)),
+    rounding="exact",
+    broadcast="*",
+)
+def index_stretchedo(f, s, k, a, b):
+    """f(*a)[s] = f(*b) for any elementwise f, where b are the parts of a that s selects.
+
+    k holds what s takes as operands.  The key on an operand that f stretches differs from s.
+    Source: an elementwise function computes each element from the matching ones.
+    """
+    return Index(s)(f(*a), *k), f(*b)
 
 
 @identity(tags=("extract_diag_lift_pass",), where=elementwiseo, rounding="exact")
@@ -161,5 +169,6 @@ RELATIONS: tuple[Relation, ...] = (
     lift_broadcast_too,
     cut_broadcast_too,
     index_elementwiseo,
+    index_stretchedo,
     diagonal_elementwiseo,
 )

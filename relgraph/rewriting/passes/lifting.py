@@ -25,7 +25,7 @@ from relgraph.rewriting.selection import Selection, selection_of
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
-LAWS = {"views": ("index_elementwiseo", "diagonal_elementwiseo"), "indexing": ("index_matmulo",)}
+LAWS = {"views": ("index_stretchedo", "diagonal_elementwiseo"), "indexing": ("index_matmulo",)}
 
 
 @cache

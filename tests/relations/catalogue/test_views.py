@@ -74,8 +74,9 @@ ROWS = [
         rg.where(t > 0, x, t),
         BroadcastTo((2, 2, 3))(x) + t,
     ),
+    Row(r.index_elementwiseo, (rg.exp(t) * s - t)[0], rg.exp(t[0]) * s - t[0], (t - x)[0]),
     Row(
-        r.index_elementwiseo,
+        r.index_stretchedo,
         (rg.exp(T.mT) * s - Y)[1, 2:, :1],
         rg.exp(T.mT[1, 2:, :1]) * s - Y[:, :1],
         (t @ T)[1],
