@@ -13,7 +13,7 @@ from typing import Any
 from relgraph.ops import reductions
 from relgraph.ops.checks import SpecifyShape
 from relgraph.ops.indexing import composition as keys
-from relgraph.ops.indexing.expression import FULL, indexed_shape
+from relgraph.ops.indexing.expression import indexed_shape
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import SetIndex
 from relgraph.ops.linalg.structured import Diagonal
@@ -337,42 +337,6 @@ def index_softmaxo(x, s, a, b):
         yield Index(s)(cls(a)(x)), cls(b)(Index(s)(x))
 
 
-def key_of_product(side: int, count: int) -> Any:
-    """Return the function that computes the key on the rows of ``x``, or the columns of ``y``.
-
-    It takes a key on ``x @ y``, ``x`` and ``y``; the key that it computes takes ``count`` operands.
-    """
-
-    def key(s: Any, x: Any, y: Any) -> Any:
-        entries = keys.by_axis(s, (x.ndim == 2) + (y.ndim == 2))
-        if not entries or x.ndim > 2 or y.ndim > 2:
-            return None
-        both = entries[: x.ndim - 1], [FULL, entries[-1]][: 2 * y.ndim - 2]
-        spec = keys.trimmed(both[side])
-        return spec if sum(map(keys.operands_of, spec)) == count else None
-
-    key.__name__ = ("key_of_rows", "key_of_columns")[side]
-    return key
-
-
-@identity(
-    tags=("local_subtensor_of_dot", "local_advanced_subtensor_of_dot"), specials="assumes_finite"
-)
-def index_matmulo(x, y, s, t, u, i, j, p):
-    """(x @ y)[i, j] = x[i] @ y[:, j], and (x @ y)[p] = x[p] @ y.
-
-    Holds for matrices and vectors.  It has no phase: push_index decides where it pays.
-    Source: each element of a product depends on one row and one column.
-    """
-    for above, beside in (((), ()), ((i,), ()), ((), (i,)), ((i,), (j,))):
-        rows = calco(t, key_of_product(0, len(above)), s, x, y)
-        columns = calco(u, key_of_product(1, len(beside)), s, x, y)
-        part = Index(s)(x @ y, *above, *beside)
-        yield part, Index(t)(x, *above) @ Index(u)(y, *beside), (rows, columns)
-    places = Index((("array",),))
-    yield places(x @ y, p), places(x, p) @ y
-
-
 def placed_key(s: Any, t: Any, x: Any) -> Any:
     """Return the key that does what one with places and then a basic one do."""
     return keys.before_places(s, t, x.type.shape) if t else None
@@ -443,7 +407,6 @@ RELATIONS: tuple[Relation, ...] = (
     index_broadcast_too,
     index_reduceo,
     index_softmaxo,
-    index_matmulo,
     index_placeso,
     index_specify_shapeo,
     diagonal_transposeo,

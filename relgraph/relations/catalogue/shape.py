@@ -237,6 +237,16 @@ def merge_broadcast_too(x, s, t):
 
 
 def origin(f: Any, a: Any, k: Any) -> Any:
+    """Return the node below ``f(*a)``, and its axis, whose size axis ``k`` of the result has."""
+    deepest = None
+    below = operand_of_size(f, a, k)
+    while below is not None:
+        deepest = x, axis = below
+        below = None if x.op is None else operand_of_size(x.op, x.inputs, axis)
+    return deepest
+
+
+def operand_of_size(f: Any, a: Any, k: Any) -> Any:
     """Return the operand of ``f(*a)``, and its axis, whose size axis ``k`` of the result has."""
     size = f.result_type(a).shape[k]
     if size is None:
@@ -257,9 +267,9 @@ def origin(f: Any, a: Any, k: Any) -> Any:
     rounding="exact",
 )
 def lift_dimo(f, a, k, x, m):
-    """dim(f(*a), k) = dim(x, m) for any op f, where x is one of its operands a.
+    """dim(f(*a), k) = dim(x, m) for any op f, where x is an operand, or an operand of one.
 
-    Holds where the type rule of f says that axis k of the result has the size of axis m of x.
+    Holds where the type rules say that axis k of the result has the size of axis m of x.
     Source: definition.
     """
     return Dim(k)(f(*a)), Dim(m)(x)

@@ -1,4 +1,7 @@
-"""Views of elementwise functions: what moves elements moves past what computes each of them."""
+"""Views of elementwise functions: what moves elements moves past what computes each of them.
+
+So does what selects elements, also past a product.
+"""
 
 # mypy: allow-untyped-defs
 # An identity is written as a user writes one: without types.
@@ -101,7 +104,7 @@ def cut_broadcast_too(f, a, x, s, k, b):
     return f(*a, BroadcastTo(s)(x, *k), *b), f(*a, x, *b)
 
 
-# Parts of elementwise functions.  They have no phase: push_index decides where one pays.
+# Parts of elementwise functions and products.  They have no phase: push_index decides where one pays.
 
 
 def part(x: Any, pairs: Any, whole: Any) -> Any:
@@ -162,6 +165,42 @@ def diagonal_elementwiseo(f, x, k):
     return Diagonal(k)(f(x, ...)), f(Diagonal(k)(x), ...)
 
 
+def key_of_product(side: int, count: int) -> Any:
+    """Return the function that computes the key on the rows of ``x``, or the columns of ``y``.
+
+    It takes a key on ``x @ y``, ``x`` and ``y``; the key that it computes takes ``count`` operands.
+    """
+
+    def key(s: Any, x: Any, y: Any) -> Any:
+        entries = keys.by_axis(s, (x.ndim == 2) + (y.ndim == 2))
+        if not entries or x.ndim > 2 or y.ndim > 2:
+            return None
+        both = entries[: x.ndim - 1], [FULL, entries[-1]][: 2 * y.ndim - 2]
+        spec = keys.trimmed(both[side])
+        return spec if sum(map(keys.operands_of, spec)) == count else None
+
+    key.__name__ = ("key_of_rows", "key_of_columns")[side]
+    return key
+
+
+@identity(
+    tags=("local_subtensor_of_dot", "local_advanced_subtensor_of_dot"), specials="assumes_finite"
+)
+def index_matmulo(x, y, s, t, u, i, j, p):
+    """(x @ y)[i, j] = x[i] @ y[:, j], and (x @ y)[p] = x[p] @ y.
+
+    Holds for matrices and vectors.
+    Source: each element of a product depends on one row and one column.
+    """
+    for above, beside in (((), ()), ((i,), ()), ((), (i,)), ((i,), (j,))):
+        rows = calco(t, key_of_product(0, len(above)), s, x, y)
+        columns = calco(u, key_of_product(1, len(beside)), s, x, y)
+        part = Index(s)(x @ y, *above, *beside)
+        yield part, Index(t)(x, *above) @ Index(u)(y, *beside), (rows, columns)
+    places = Index((("array",),))
+    yield places(x @ y, p), places(x, p) @ y
+
+
 RELATIONS: tuple[Relation, ...] = (
     lift_transposeo,
     lift_unit_axeso,
@@ -171,4 +210,5 @@ RELATIONS: tuple[Relation, ...] = (
     index_elementwiseo,
     index_stretchedo,
     diagonal_elementwiseo,
+    index_matmulo,
 )

@@ -1,7 +1,7 @@
 """Which indices move: where a part is enough, only that part is computed.
 
-What an index becomes on the operands of an op are relations, of
-:mod:`relgraph.relations.catalogue.views` and :mod:`~relgraph.relations.catalogue.indexing`.
+What an index becomes on the operands of an op is stated by the relations of
+:mod:`relgraph.relations.catalogue.views`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,14 @@ from relgraph.rewriting.selection import Selection, selection_of
 
 LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
 PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
-LAWS = {"views": ("index_stretchedo", "diagonal_elementwiseo"), "indexing": ("index_matmulo",)}
+LAWS = ("index_stretchedo", "diagonal_elementwiseo", "index_matmulo")
 
 
 @cache
 def laws() -> Selection:
     """Return the relations that say what an index is on the operands of an op."""
-    relations = []
-    for theme, names in LAWS.items():
-        module = import_module(f"relgraph.relations.catalogue.{theme}")
-        relations += [getattr(module, name) for name in names]
-    return selection_of(relations)
+    views = import_module("relgraph.relations.catalogue.views")
+    return selection_of([getattr(views, name) for name in LAWS])
 
 
 class IndexLifting:

@@ -87,6 +87,7 @@ ROWS = [
         rg.exp(Diagonal(1)(A)) * s - Diagonal(1)(B),
         Diagonal(0)(A + x),
     ),
+    Row(r.index_matmulo, (A @ B)[1, 2:], A[1] @ B[:, 2:], (T @ T.mT)[1]),
 ]
 
 

@@ -10,7 +10,7 @@ import relgraph.numpy as rnp
 from relgraph.ir.graph import toposort
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo
-from relgraph.relations.catalogue import indexing, joins, shape, views
+from relgraph.relations.catalogue import joins, shape, views
 from relgraph.rewriting.passes.lifting import IndexLifting
 from tests.relations.catalogue.table import assert_equal_values
 
@@ -147,7 +147,7 @@ def test_a_change_below_does_not_hide_what_is_computed_whole():
     ids=str,
 )
 def test_the_part_of_a_product_is_a_product_of_parts(graph, expected):
-    relation = indexing.index_matmulo
+    relation = views.index_matmulo
     assert rg.rewrite_graph(graph, relation) is expected
     assert_equal_values(graph, expected, integers=(0, 4))
     back = rg.rewrite_graph(expected, relation.reversed)
