@@ -17,7 +17,7 @@ from relgraph.ir.op import Op
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.shape import Dim
 from relgraph.relations.clause import Clause, is_ac, numbers_stay, traits
-from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.kanren.goals import Suspended, nth
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.pattern import (
     Block,
@@ -286,7 +286,7 @@ class _Sampler:
                 yield _asked(condition, args, condition.function)
                 continue
             for i, out in enumerate(args[0]):
-                yield _asked(condition, [out, *args[1:]], _Element(condition.function, i))
+                yield _asked(condition, [out, *args[1:]], nth(condition.function, i))
 
 
 def _asked(condition: Suspended, args: Sequence[Any], function: Any) -> Suspended:
@@ -296,19 +296,6 @@ def _asked(condition: Suspended, args: Sequence[Any], function: Any) -> Suspende
         function = _Regrouped(function, args, int(condition.computes))
         plain += [y for x in args if isinstance(x, tuple) for y in x]
     return Suspended(condition.kind, tuple(plain), condition.label, function)
-
-
-class _Element:
-    """The function that computes one of a sequence of operands."""
-
-    def __init__(self, function: Any, place: int) -> None:
-        self.function = function
-        self.place = place
-
-    def __call__(self, *values: Any) -> Any:
-        sequence = self.function(*values)
-        fits = sequence is not None and len(sequence) > self.place
-        return sequence[self.place] if fits else None
 
 
 class _Regrouped:

@@ -17,8 +17,7 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
-from relgraph.relations.catalogue.conditions import nth
-from relgraph.relations.kanren.goals import calco, checko, elementwiseo, op_kindo
+from relgraph.relations.kanren.goals import calco, checko, elementwiseo, nth, op_kindo
 from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")

@@ -104,7 +104,7 @@ def cut_broadcast_too(f, a, x, s, k, b):
     return f(*a, BroadcastTo(s)(x, *k), *b), f(*a, x, *b)
 
 
-# Parts of elementwise functions and products.  They have no phase: push_index decides where one pays.
+# Parts of elementwise functions and products, without a phase: push_index decides where one pays.
 
 
 def part(x: Any, pairs: Any, whole: Any) -> Any:
