@@ -17,6 +17,7 @@ from relgraph.ir.op import Op
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.shape import Dim
 from relgraph.relations.clause import Clause, is_ac, numbers_stay, traits
+from relgraph.relations.kanren.clause_goals import is_number
 from relgraph.relations.kanren.goals import Suspended, nth
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.pattern import (
@@ -247,7 +248,7 @@ class _Sampler:
             return None
         conditions = tuple(c for c in conditions if c.args)
         if self.number is not None:
-            conditions += (Suspended("check", (self.number,), "a number", _is_number),)
+            conditions += (Suspended("check", (self.number,), "a number", is_number),)
         return Sample(left, right, conditions, origin=self.clause)
 
     def term(self, term: Term, copy: dict[PatternVariable, PatternVariable]) -> Any:
@@ -315,7 +316,3 @@ class _Regrouped:
             else:
                 given.append(x if isinstance(x, Op) else next(single))
         return self.function(*given)
-
-
-def _is_number(x: Any) -> bool:
-    return bool(x.ndim == 0)
