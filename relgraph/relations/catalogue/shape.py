@@ -257,7 +257,7 @@ def operand_of_size(f: Any, a: Any, k: Any) -> Any:
 
 
 @identity(
-    tags=(*SIZES, "local_shape_to_shape_i"),
+    tags=(*SIZES, "local_shape_to_shape_i", "derived"),
     where=lambda f, a, k, x, m: (
         op_kindo(f, "any"),
         calco(x, nth(origin, 0), f, a, k),
@@ -269,6 +269,7 @@ def lift_dimo(f, a, k, x, m):
     """dim(f(*a), k) = dim(x, m) for any op f, where x is an operand, or an operand of one.
 
     Holds where the type rules say that axis k of the result has the size of axis m of x.
+    Derived for static sizes, which are constants; kept for sizes that are known at the call.
     Source: definition.
     """
     return Dim(k)(f(*a)), Dim(m)(x)
@@ -297,10 +298,13 @@ def sum_of_sizes(a: Any, k: Any) -> Any:
     return sum(others, start=first)
 
 
-@identity(tags=SIZES, where=lambda m, a, k: calco(m, sum_of_sizes, a, k), rounding="exact")
+@identity(
+    tags=(*SIZES, "derived"), where=lambda m, a, k: calco(m, sum_of_sizes, a, k), rounding="exact"
+)
 def dim_joino(a, k, m):
     """dim(concatenate(a, k), k) = m, the sum of the sizes of a along axis k.
 
+    Derived for static sizes, which are constants; kept for sizes that are known at the call.
     Source: definition.
     """
     return Dim(k)(Concatenate(k)(*a)), m
@@ -321,11 +325,16 @@ def size_of_slice(s: Any, x: Any, k: Any) -> Any:
     return maximum(size - start, 0) if start else size
 
 
-@identity(tags=SIZES, where=lambda m, s, x, k: calco(m, size_of_slice, s, x, k), rounding="exact")
+@identity(
+    tags=(*SIZES, "derived"),
+    where=lambda m, s, x, k: calco(m, size_of_slice, s, x, k),
+    rounding="exact",
+)
 def dim_indexo(x, s, j, k, m):
     """dim(x[..., b:e], k) = m, which is max(min(dim(x), e) - b, 0) along the axis of the slice.
 
     Holds for slices between static positions from the start; either of them may be missing.
+    Derived for static sizes, which are constants; kept for sizes that are known at the call.
     Source: definition.
     """
     return Dim(k)(Index(s)(x, *j)), m

@@ -23,8 +23,10 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.rewriting.selection import Selection, selection_of
 
-LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
-PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
+PASSED = (  # keys move to their operands
+    Elementwise, Cast, Matmul, Index, Diagonal, Transpose, MatrixTranspose, ExpandDims, Squeeze,
+    Reshape, BroadcastTo,
+)  # fmt: skip
 LAWS = ("index_stretchedo", "diagonal_elementwiseo", "index_matmulo")
 
 
