@@ -43,17 +43,23 @@ def flatten_joino(a, b, c, k):
     return Concatenate(k)(*a, Concatenate(k)(*b), *c), Concatenate(k)(*a, *b, *c)
 
 
-def first_empty(k: Any, x: Any, a: Any, b: Any) -> bool:
-    """Return True if ``x`` is the first of several operands without elements along an axis."""
-    if x.type.shape[k] != 0 or not (a or b):
-        return False
-    return all(y.type.shape[k] != 0 for y in a)
+def empty(k: Any, x: Any) -> bool:
+    """Return True if ``x`` has no element along an axis."""
+    return bool(x.type.shape[k] == 0)
+
+
+def is_first(k: Any, a: Any, b: Any) -> bool:
+    """Return True if none of ``a`` is empty, and anything else is joined."""
+    return bool(a or b) and not any(empty(k, y) for y in a)
 
 
 @identity(
     tags=(*TIDY, "local_join_empty"),
     rounding="exact",
-    where=lambda k, x, a, b: checko(first_empty, k, x, a, b, label="x is the first empty one"),
+    where=lambda k, x, a, b: (
+        checko(empty, k, x, label="x is empty along the axis"),
+        checko(is_first, k, a, b, label="x is the first of these"),
+    ),
 )
 def join_emptyo(a, x, b, k):
     """concatenate([*a, x, *b]) = concatenate([*a, *b]) for an empty x.
