@@ -18,14 +18,16 @@ import numpy as np
 
 from relgraph import cache
 from relgraph.ir.machine import FIXED, Machine, Rate
-from relgraph.ir.op import RATES
+from relgraph.ir.op import RATES, Op
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import exp
+from relgraph.ops.linalg.factored_solve import LUSolve
+from relgraph.ops.linalg.factorisations import LUFactor
 from relgraph.ops.linalg.solve import Solve
 from relgraph.settings import processors
 
 _NAME = "machine"
-_FORMAT = 1
+_FORMAT = 2
 _LIMIT = 0.04  # seconds for each figure
 
 
@@ -53,27 +55,30 @@ def measured() -> Machine:
 def measure() -> Machine:
     """Measure this machine, which takes less than a second."""
     rng = np.random.default_rng(0)
-    solve, matmul = Solve("general"), Matmul()
+    solve, matmul, factor, substitute = Solve("general"), Matmul(), LUFactor(), LUSolve(0)
     tiny = np.eye(2)
-    call = _shortest(solve.perform, tiny, tiny)
-    calls = call / (solve.overhead * 1e-9)
+    calls = _shortest(solve.perform, tiny, tiny) / (solve.overhead * 1e-9)
 
     def matrices(n: int) -> tuple[Any, Any]:
         return rng.normal(size=(n, n)) + n * np.eye(n), rng.normal(size=(n, n))
 
-    points: dict[str, list[tuple[float, float]]] = {"product": [], "factorisation": []}
-    for n in (64, 320):
+    points: dict[str, list[tuple[float, float]]] = {name: [] for name in RATES[1:]}
+
+    def note(flops: float, op: Op, *operands: Any) -> None:
+        seconds = _shortest(op.perform, *operands)
+        points[op.rate].append((flops, seconds - op.overhead * 1e-9 * calls))
+
+    for n in (60, 300):
         a, b = matrices(n)
-        seconds = _shortest(matmul.perform, a, b)
-        points["product"].append((2.0 * n**3, seconds - matmul.overhead * 1e-9 * calls))
-        seconds = _shortest(solve.perform, a, b[:, 0])
-        points["factorisation"].append((2 * n**3 / 3 + 2 * n**2, seconds - call))
+        factors, pivots = factor.perform(a)
+        note(2.0 * n**3, matmul, a, b)
+        note(2 * n**3 / 3, factor, a)
+        note(2.0 * n**3, substitute, factors, pivots, b)
     elements = rng.normal(size=10_000)
     loop = exp.row.flops * elements.size / _shortest(np.exp, elements)
     return Machine(
         loop=Rate(loop),
-        product=_rate(points["product"]),
-        factorisation=_rate(points["factorisation"]),
+        **{name: _rate(timed) for name, timed in points.items()},
         caches=tuple([(capacity, _speed(capacity)) for capacity, _ in FIXED.caches]),
         calls=calls,
         kernel=FIXED.kernel * calls,

@@ -8,7 +8,7 @@ operands and results; a call moves those of its op.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -41,32 +41,40 @@ class Work:
     ----------
     op : Op or None
         The op of a library call; None for a kernel.
-    flops, bytes : int or Polynomial
-        Its operations, and the bytes that it reads and writes.
+    operations : tuple of (str, int or Polynomial)
+        Its operations by rate.
+    bytes : int or Polynomial
+        The bytes that it reads and writes.
     itemsize : int
         The bytes of one element of its result.
     """
 
     op: Op | None
-    flops: Number
+    operations: tuple[tuple[str, Number], ...]
     bytes: Number
     itemsize: int
 
-    def seconds(self, machine: Machine, sizes: Mapping[str, int]) -> float:
-        """Return the estimated time."""
-        flops, moved = (at(x, sizes) for x in (self.flops, self.bytes))
-        if not isinstance(flops, int) or not isinstance(moved, int):
-            names = sorted({n for x in (flops, moved) for n in getattr(x, "names", ())})
+    @property
+    def flops(self) -> Number:
+        """All of its operations."""
+        return _total([n for _, n in self.operations])
+
+    def at(self, sizes: Mapping[str, int]) -> Work:
+        """Return the work for given sizes."""
+        operations = tuple([(rate, at(n, sizes)) for rate, n in self.operations])
+        return Work(self.op, operations, at(self.bytes, sizes), self.itemsize)
+
+    def seconds(self, machine: Machine) -> float:
+        """Return the estimated time, for sizes that are numbers."""
+        counts = [*(n for _, n in self.operations), self.bytes]
+        names = sorted({name for n in counts for name in getattr(n, "names", ())})
+        if names:
             raise ArgumentError(
                 f"a time depends on the sizes {', '.join(names)}",
                 fix=f"Give them: rg.cost(graph, sizes={{{names[0]!r}: 1000, ...}}), or .at(...).",
             )
-        if self.op is None:
-            work = machine.loop.seconds(flops) * self.itemsize / 8
-            return machine.kernel + max(work, machine.moving(moved))
-        if self.op.view:
-            return self.op.overhead * 1e-9 * machine.calls
-        return machine.seconds(self.op, flops, moved, self.itemsize)
+        operations: Any = self.operations
+        return machine.seconds(self.op, operations, self.bytes, self.itemsize)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +110,7 @@ class Cost:
     @property
     def seconds(self) -> float:
         """The estimated time of one call of the program, by the figures of the machine."""
-        return sum([step.seconds(self.machine, {}) for step in self.steps])
+        return sum([step.seconds(self.machine) for step in self.steps])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,17 +151,12 @@ class Cost:
                 raise ArgumentError(
                     f"the size {name} is an integer from 0, not {value!r}", fix="Give an int."
                 )
-        steps = [
-            Work(x.op, at(x.flops, values), at(x.bytes, values), x.itemsize) for x in self.steps
-        ]
-        return Cost(
-            at(self.flops, values),
-            at(self.bytes, values),
-            self.kernels,
-            self.library_calls,
-            at(self.peak_memory, values),
-            tuple(steps),
-            self.machine,
+        return replace(
+            self,
+            flops=at(self.flops, values),
+            bytes=at(self.bytes, values),
+            peak_memory=at(self.peak_memory, values),
+            steps=tuple([step.at(values) for step in self.steps]),
         )
 
     @checks_arguments
@@ -245,23 +248,25 @@ def cost(
     >>> rg.cost(A @ B + B, sizes={"n": 1000}).flops
     2001000000
     """
-    whole = _graph_of(graph)
-    figures = _machine_of(machine)
+    result = _cost_on(_graph_of(graph), _machine_of(machine))
+    return result if sizes is None else result.at(sizes)
+
+
+def _cost_on(whole: FunctionGraph, machine: Machine) -> Cost:
     from relgraph.backends.numba.schedules import FUSION, planned
 
     lowered, steps = planned(whole, FUSION)
     types = _Types([*whole, *lowered, *(x for step in steps for x in _nodes(step))])
     works = [_work(step, types) for step in steps]
-    result = Cost(
+    return Cost(
         _total(x.flops for x in works),
         _total(x.bytes for x in works),
         loops(steps),
         len(library_calls(steps)),
         _peak(lowered, steps, types),
         tuple(works),
-        figures,
+        machine,
     )
-    return result if sizes is None else result.at(sizes)
 
 
 def _graph_of(graph: Any) -> FunctionGraph:
@@ -333,11 +338,12 @@ class _Types:
             computed = self._computed[source] = source.op.result_sizes(shapes)
         return _named(size) if computed is None else computed[size.axis]  # type: ignore[union-attr]
 
-    def flops(self, node: Variable) -> Number:
-        """Return the operations of an application."""
+    def work(self, node: Variable) -> tuple[tuple[str, Number], ...]:
+        """Return the operations of an application by rate."""
         if node.op is None:
-            return 0
-        return node.op.node_flops(node.inputs, tuple(map(self.of, node.inputs)), self.of(node))
+            return ()
+        types, result = tuple(map(self.of, node.inputs)), self.of(node)
+        return node.op.work(node.op.node_flops(node.inputs, types, result), types, result)
 
     def bytes(self, node: Variable) -> Number:
         """Return the bytes of a value that a step reads or writes; repeated elements count once."""
@@ -370,13 +376,17 @@ def _nodes(step: Step) -> tuple[Variable, ...]:
 
 
 def _work(step: Step, types: _Types) -> Work:
-    flops = _total(map(types.flops, _nodes(step)))
     op = None if isinstance(step, Kernel) else step.node.op
+    parts = [part for node in _nodes(step) for part in types.work(node)]
+    if op is None:  # whatever it computes, a kernel is a loop
+        parts = [("loop", _total([n for _, n in parts]))]
     if op is not None and op.view:
-        return Work(op, flops, 0, 8)
+        return Work(op, tuple(parts), 0, 8)
     moved = _total(map(types.bytes, dict.fromkeys((*step.reads, *step.results))))
+    if op is not None:
+        moved = _plain(moved - op.unread(tuple(map(types.of, _nodes(step)[0].inputs))))
     dtype = getattr(step.results[0].type, "dtype", None)
-    return Work(op, flops, moved, 8 if dtype is None else dtype.itemsize)
+    return Work(op, tuple(parts), moved, 8 if dtype is None else dtype.itemsize)
 
 
 def _peak(graph: FunctionGraph, steps: list[Step], types: _Types) -> Number:

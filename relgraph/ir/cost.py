@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relgraph.ir.node import Variable, toposort
+from relgraph.ir.polynomial import Number, Polynomial
 from relgraph.ir.types import Dim, Shape, TensorType, TupleType, Type
 
 NOMINAL = 256
+LEAST = 4  # smaller sizes are not worth a program that costs more for larger ones
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Several(NamedTuple):
 
 
 AnyType = Type | Sized | Several
+_SEVERAL = (TupleType, Several)
 
 
 def extent(dim: Dim) -> int:
@@ -53,7 +56,7 @@ def extent(dim: Dim) -> int:
 
 def size(type_: AnyType) -> int:
     """Return the number of elements of a value of this type."""
-    if isinstance(type_, TupleType | Several):
+    if isinstance(type_, _SEVERAL):
         return sum(map(size, type_.items))
     shape: Any = type_.shape  # type: ignore[union-attr]
     count = 1
@@ -64,17 +67,17 @@ def size(type_: AnyType) -> int:
 
 def nbytes(type_: AnyType) -> int:
     """Return the number of bytes of a value of this type."""
-    if isinstance(type_, TupleType | Several):
+    if isinstance(type_, _SEVERAL):
         return sum(map(nbytes, type_.items))
-    assert isinstance(type_, TensorType | Sized)
-    return size(type_) * type_.dtype.itemsize
+    return size(type_) * type_.dtype.itemsize  # type: ignore[union-attr]
 
 
-def resolved(type_: Type, sizes: Mapping[str, int]) -> Type:
+def resolved(type_: AnyType, sizes: Mapping[str, int]) -> AnyType:
     """Return a type with the values of its named dimensions that are known."""
     if isinstance(type_, TupleType):
         return TupleType([_with_sizes(x, sizes) for x in type_.items])
-    assert isinstance(type_, TensorType)
+    if not isinstance(type_, TensorType):
+        return type_
     return _with_sizes(type_, sizes)
 
 
@@ -109,6 +112,37 @@ def flops(outputs: Iterable[Variable]) -> int:
     2000
     """
     return sum(map(node_flops, toposort(outputs)))
+
+
+def operations(nodes: Iterable[Variable], sizes: Mapping[str, int] | None = None) -> Number:
+    """Return the floating-point operations of nodes, as a polynomial in the sizes with names.
+
+    Parameters
+    ----------
+    nodes : iterable of Variable
+        Each counts once.
+    sizes : mapping of str to int, optional
+        Values of names.
+
+    Returns
+    -------
+    int or Polynomial
+        :func:`relgraph.ir.polynomial.at_most` compares it for all sizes from :data:`LEAST`.
+    """
+    total: Number = 0
+    for node in nodes:
+        if node.op is not None:
+            types = tuple([_sized(x.type, sizes or {}) for x in node.inputs])
+            total = total + node.op.node_flops(node.inputs, types, _sized(node.type, sizes or {}))
+    return total
+
+
+def _sized(type_: Any, sizes: Mapping[str, int]) -> Sized:
+    shape = [sizes.get(d, _named(d)) if isinstance(d, str) else d for d in type_.shape]
+    return Sized(type_.dtype, tuple(shape), type_.layout)
+
+
+_named = lru_cache(1024)(Polynomial.of)
 
 
 def node_flops(node: Variable) -> int:

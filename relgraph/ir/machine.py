@@ -1,8 +1,9 @@
 """A small model of a machine: how long one application of an op takes.
 
 The time of an application is the overhead of its call, plus the longer of the times for its
-arithmetic and for the bytes that it moves.  An op says by which rate its arithmetic runs
-(:attr:`Op.rate`) and what a call costs (:attr:`Op.overhead`); a :class:`Machine` has the rates.
+arithmetic and for the bytes that it moves.  An op says by which rates its arithmetic runs
+(:attr:`Op.rate`, :meth:`Op.work`) and what a call costs (:attr:`Op.overhead`); a
+:class:`Machine` has the rates.
 
 Rewriting decides by :data:`FIXED`, so that its results don't depend on the machine it runs on.
 
@@ -12,23 +13,24 @@ Examples
 >>> from relgraph.ir.machine import node_seconds
 >>> A, B = rg.matrices("A B", shape=("n", "n"))
 >>> [f"{node_seconds(rg.solve(A, B), {'n': n}):.2g}" for n in (2, 1000)]
-['2.9e-06', '0.12']
+['2.8e-06', '0.073']
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from relgraph.ir.cost import nbytes, resolved
+from relgraph.ir.cost import AnyType, nbytes, resolved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import RATES
 
 if TYPE_CHECKING:
     from relgraph.ir.op import Op
-    from relgraph.ir.types import Type
+
+Work = Sequence[tuple[str, Any]]  # the operations that have each rate
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,9 @@ class Machine:
 
     Parameters
     ----------
-    loop, product, factorisation : Rate
-        The rates that ops name: of loops over elements, of BLAS and of LAPACK.
+    loop, product, factorisation, substitution : Rate
+        The rates that ops name: of loops over elements, of products by BLAS, of factorisations by
+        LAPACK, and of systems with triangular factors.
     caches : tuple of (float, float)
         For each level of the memory, how many bytes it holds and how many move in a second; the
         last one holds any number.
@@ -72,8 +75,9 @@ class Machine:
     """
 
     loop: Rate = Rate(10e9)
-    product: Rate = Rate(50e9, 0.8e-9)
-    factorisation: Rate = Rate(25e9, 8e-9)
+    product: Rate = Rate(40e9, 0.8e-9)
+    factorisation: Rate = Rate(40e9, 4e-9)
+    substitution: Rate = Rate(40e9, 2e-9)
     caches: tuple[tuple[float, float], ...] = ((2**20, 100e9), (2**24, 50e9), (inf, 15e9))
     calls: float = 1.0
     kernel: float = 0.2e-6
@@ -90,10 +94,27 @@ class Machine:
                 return moved / speed
         raise AssertionError("the last level of the memory holds everything")
 
-    def seconds(self, op: Op, flops: float, moved: float, itemsize: int = 8) -> float:
-        """Return the time of one application, given its operations and its bytes."""
-        work = self.rates[op.rate].seconds(flops) * itemsize / 8
-        return op.overhead * 1e-9 * self.calls + max(work, self.moving(moved))
+    def seconds(self, op: Op | None, work: Work, moved: float, itemsize: int = 8) -> float:
+        """Return the time of one application, or of one kernel.
+
+        Parameters
+        ----------
+        op : Op or None
+            The op; None for a kernel.
+        work : sequence of (str, float)
+            The operations by rate.
+        moved : float
+            The bytes that are read and written.
+        itemsize : int
+            The bytes of one element of the result.
+        """
+        call = self.kernel if op is None else op.overhead * 1e-9 * self.calls
+        if op is not None and op.view:
+            return call
+        arithmetic = 0.0
+        for name, flops in work:
+            arithmetic += self.rates[name].seconds(flops)
+        return call + max(arithmetic * itemsize / 8, self.moving(moved))
 
 
 FIXED = Machine()  # one thread of a server of 2020
@@ -128,8 +149,8 @@ def node_seconds(
 
 def op_seconds(
     op: Op,
-    types: list[Type] | tuple[Type, ...],
-    result: Type,
+    types: Sequence[AnyType],
+    result: AnyType,
     sizes: Mapping[str, int] | None = None,
     *,
     machine: Machine = FIXED,
@@ -141,8 +162,8 @@ def op_seconds(
     ----------
     op : Op
         The op.
-    types, result : sequence of Type, and Type
-        Those of the operands and of the result.
+    types, result : sequence of Type or Sized, and one of them
+        Those of the operands and of the result.  A Sized has no names.
     sizes, machine
         As for :func:`node_seconds`.
     inputs : tuple of Variable, optional
@@ -153,16 +174,18 @@ def op_seconds(
     float
         Seconds.
     """
-    known = tuple(types)
+    operands = tuple(types)
     if sizes:
-        known = tuple([resolved(x, sizes) for x in known])
+        operands = tuple([resolved(x, sizes) for x in operands])
         result = resolved(result, sizes)
-    flops = op.flops(known, result) if inputs is None else op.node_flops(inputs, known, result)
-    if op.view:
-        return op.overhead * 1e-9 * machine.calls
-    itemsize = getattr(result, "dtype", None)
-    moved = sum([nbytes(x) for x in known]) + nbytes(result)
-    return machine.seconds(op, flops, moved, 8 if itemsize is None else itemsize.itemsize)
+    if inputs is None:
+        flops = op.flops(operands, result)
+    else:
+        flops = op.node_flops(inputs, operands, result)
+    dtype = getattr(result, "dtype", None)
+    moved = sum(map(nbytes, operands)) + nbytes(result) - op.unread(operands)
+    work = op.work(flops, operands, result)
+    return machine.seconds(op, work, moved, 8 if dtype is None else dtype.itemsize)
 
 
 __all__ = ["FIXED", "Machine", "Rate", "node_seconds", "op_seconds"]

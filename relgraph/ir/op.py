@@ -32,7 +32,7 @@ from relgraph.ir.types import Shape, TensorType, Type
 if TYPE_CHECKING:
     from relgraph.ir.sizes import Tie
 
-RATES = ("loop", "product", "factorisation")
+RATES = ("loop", "product", "factorisation", "substitution")
 
 Measure = tuple[int, int | tuple[int, ...]]  # a weight, and the coefficients of the operands
 
@@ -97,8 +97,8 @@ class Op:
         Whether an application reads and writes no element: its result is a view of its first
         operand, or a size.
     rate : str
-        Which rate of a :class:`~relgraph.ir.machine.Machine` its arithmetic has: "loop", "product"
-        or "factorisation".
+        Which rate of a :class:`~relgraph.ir.machine.Machine` its arithmetic has: "loop",
+        "product", "factorisation" or "substitution".  See also :meth:`work`.
     overhead : int
         The nanoseconds that a call takes on the smallest operands.
     decides : str
@@ -431,6 +431,38 @@ class Op:
             transpose costs half of another product.
         """
         return self.flops(types, result)
+
+    def work(self, flops: Any, types: tuple[Any, ...], result: Any) -> tuple[tuple[str, Any], ...]:
+        """Return the operations of an application by rate.
+
+        Parameters
+        ----------
+        flops : int or Polynomial
+            All of them, as :meth:`node_flops` counts them.
+        types, result
+            As for :meth:`flops`.
+
+        Returns
+        -------
+        tuple of (str, int or Polynomial)
+            Some rates and the operations that have each; by default, all have ``rate``.
+        """
+        return ((self.rate, flops),)
+
+    def unread(self, types: tuple[Any, ...]) -> Any:
+        """Return how many bytes of its operands an application does not read.
+
+        Parameters
+        ----------
+        types : tuple of TensorType or TupleType
+            Those of the operands.
+
+        Returns
+        -------
+        int or Polynomial
+            None by default.
+        """
+        return 0
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Return the facts of the result, from the facts of the operands.

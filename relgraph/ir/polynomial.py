@@ -61,6 +61,9 @@ class Polynomial:
     divisor: int
 
     def __init__(self, terms: Mapping[Monomial, int], divisor: int = 1) -> None:
+        if divisor == 1:
+            self.terms, self.divisor = {m: number for m, number in terms.items() if number}, 1
+            return
         common = gcd(divisor, *terms.values())
         self.terms = {m: number // common for m, number in terms.items() if number}
         self.divisor = divisor // common
@@ -71,22 +74,31 @@ class Polynomial:
         return cls({(atom,): 1})
 
     def __add__(self, other: Any) -> Polynomial:
-        if not isinstance(other, int | Polynomial):
+        if isinstance(other, int):
+            constant = self.terms.get((), 0) + other * self.divisor
+            return Polynomial({**self.terms, (): constant}, self.divisor) if other else self
+        if not isinstance(other, Polynomial):
             return NotImplemented
-        other = _polynomial(other)
-        total = {monomial: number * other.divisor for monomial, number in self.terms.items()}
+        scale, other_scale = self.divisor, other.divisor
+        if scale == other_scale:
+            total, scale, other_scale = dict(self.terms), 1, 1
+        else:
+            total = {monomial: number * other_scale for monomial, number in self.terms.items()}
         for monomial, number in other.terms.items():
-            total[monomial] = total.get(monomial, 0) + number * self.divisor
-        return Polynomial(total, self.divisor * other.divisor)
+            total[monomial] = total.get(monomial, 0) + number * scale
+        return Polynomial(total, self.divisor * other_scale)
 
     def __mul__(self, other: Any) -> Polynomial:
         if not isinstance(other, int | Polynomial):
             return NotImplemented
-        other = _polynomial(other)
+        if isinstance(other, int):
+            return Polynomial({m: n * other for m, n in self.terms.items()}, self.divisor)
         total: dict[Monomial, int] = {}
         for first, a in self.terms.items():
             for second, b in other.terms.items():
-                monomial = tuple(sorted(first + second, key=str))
+                monomial = first + second
+                if first and second:
+                    monomial = tuple(sorted(monomial, key=str))
                 total[monomial] = total.get(monomial, 0) + a * b
         return Polynomial(total, self.divisor * other.divisor)
 
@@ -148,24 +160,31 @@ class Polynomial:
             return 0
         return self.terms[()] // self.divisor if set(self.terms) == {()} else self
 
-    def at_most(self, other: Number) -> bool:
-        """Return True if it is at most another one for all sizes of at least 1.
+    def at_most(self, other: Number, least: int = 1) -> bool:
+        """Return True if it is at most another one for all sizes of at least ``least``.
 
         The test covers each term by terms of the other one that it divides: ``m*n + n`` is at most
         ``2*m*n``.  False means that it is not known.
         """
-        left = dict((_polynomial(other) - self).terms)
+        terms = (_polynomial(other) - self).terms
+        if min(terms.values(), default=0) >= 0:
+            return True
+        unit = least ** max(map(_degree, terms))  # so that what follows divides without remainder
+        left = {m: unit * number for m, number in terms.items()}
         owed = sorted((m for m in left if left[m] < 0), key=lambda m: (-len(m), str(m)))
         for monomial in owed:
-            own = Counter(monomial)
+            atoms = Counter(monomial)
             payers = sorted(
-                (m for m in left if left[m] > 0 and not own - Counter(m)),
+                (m for m in left if left[m] > 0 and not atoms - Counter(m)),
                 key=lambda m: (len(m), str(m)),
             )
             for payer in payers:
-                paid = min(-left[monomial], left[payer])
+                worth = least ** (_degree(payer) - _degree(monomial))
+                paid = min(-(left[monomial] // worth), left[payer])
                 left[payer] -= paid
-                left[monomial] += paid
+                left[monomial] += paid * worth
+                if left[monomial] >= 0:
+                    break
             if left[monomial] < 0:
                 return False
         return True
@@ -176,11 +195,11 @@ def at(number: Number, sizes: Mapping[str, int]) -> Number:
     return number if isinstance(number, int) else number.at(sizes)
 
 
-def at_most(a: Number, b: Number) -> bool:
-    """Return True if ``a <= b`` for all sizes of at least 1; False if that is not known."""
+def at_most(a: Number, b: Number, least: int = 1) -> bool:
+    """Return True if ``a <= b`` for all sizes from ``least``; False if that is not known."""
     if isinstance(a, int) and isinstance(b, int):
         return a <= b
-    return _polynomial(a).at_most(b)
+    return _polynomial(a).at_most(b, least)
 
 
 def least(counts: Iterable[Any]) -> Any:
@@ -221,6 +240,11 @@ def _covers(name: str, a: Number, b: Number) -> bool:
 
 def _polynomial(number: Number) -> Polynomial:
     return number if isinstance(number, Polynomial) else Polynomial({(): number})
+
+
+def _degree(monomial: Monomial) -> int:
+    """Return how many sizes a monomial multiplies; a function may be less than all of them."""
+    return sum([isinstance(atom, str) for atom in monomial])
 
 
 def _names(x: Number) -> Iterator[str]:

@@ -65,7 +65,7 @@ class Matmul(Op):
         """Cost half if a matrix is multiplied by its own transpose, which NumPy does by syrk."""
         whole = self.flops(types, result)
         x, y = inputs
-        return whole // 2 if x.ndim >= 2 and _transposes(x, y) else whole
+        return whole // 2 if x.ndim >= 2 and are_transposes(x, y) else whole
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what products keep: structure, and signs of floats (integers wrap around)."""
@@ -74,7 +74,7 @@ class Matmul(Op):
         if min(x.ndim, y.ndim) < 2:
             return facts
         structure = kept(shared(operands), *_CLOSED_UNDER_PRODUCT)
-        if _transposes(x, y):
+        if are_transposes(x, y):
             structure |= proved("symmetric")
         return facts | structure | of_product(node)
 
@@ -221,7 +221,8 @@ def product_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
     return facts
 
 
-def _transposes(x: Variable, y: Variable) -> bool:
+def are_transposes(x: Variable, y: Variable) -> bool:
+    """Return True if one of two matrices is written as the transpose of the other."""
     flip = MatrixTranspose()
     return (y.op is flip and y.inputs[0] is x) or (x.op is flip and x.inputs[0] is y)
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from relgraph.ir.cost import size
+from relgraph.ir.cost import node_flops, size
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import Block
@@ -78,12 +78,7 @@ class FiringCost:
         ``saved`` is the cost of what goes above the operands ``taken``.
         """
         result, rewrite, bindings = fired
-        bound: set[Variable] = set()
-        for x in bindings:
-            if isinstance(x, Variable):
-                bound.add(x)
-            elif isinstance(x, list):  # of a pattern with any number of operands
-                bound.update([y for y in x if isinstance(y, Variable)])
+        bound = _nodes_of(bindings)
         # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
         # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
         gathers = isinstance(rewrite.pattern, Block)
@@ -95,19 +90,7 @@ class FiringCost:
         if inner and rewrite.shallow and not any([self._uses(x) > 1 for x in inner]):
             return True
         new, kept = self._built(result, bound)
-        left: dict[Variable, int] = {}  # the other users of the matched nodes
-        gone: dict[Variable, None] = {}
-        stack = list(taken)
-        while stack:
-            x = stack.pop()
-            if not x.inputs or x in kept or x in bound or x in new:
-                kept.add(x)
-                continue
-            left[x] = left.get(x) or self._uses(x)
-            left[x] -= 1
-            if left[x] <= 0 and x not in gone:
-                gone[x] = None
-                stack += x.inputs
+        left, gone = self._released(taken, kept, bound | new.keys())
         once = len(set(taken)) == len(taken)  # otherwise the pattern counts an operand twice
         if len(gone) == len(left) and (left or gathers) and once:
             return True
@@ -125,6 +108,28 @@ class FiringCost:
             return True
         self.refused.add(root)
         return False
+
+    def _released(
+        self, taken: Sequence[Variable], kept: set[Variable], bound: Collection[Variable]
+    ) -> tuple[dict[Variable, int], dict[Variable, None]]:
+        """Return the other users of the matched nodes, and the nodes that nothing else uses.
+
+        Of the nodes that are bound, those that are reached are added to ``kept``.
+        """
+        left: dict[Variable, int] = {}
+        gone: dict[Variable, None] = {}
+        stack = list(taken)
+        while stack:
+            x = stack.pop()
+            if not x.inputs or x in kept or x in bound:
+                kept.add(x)
+                continue
+            left[x] = left.get(x) or self._uses(x)
+            left[x] -= 1
+            if left[x] <= 0 and x not in gone:
+                gone[x] = None
+                stack += x.inputs
+        return left, gone
 
     def _built(
         self, result: Variable, bound: Collection[Variable]
@@ -179,12 +184,14 @@ class FiringCost:
         return refused
 
 
-def _cost(nodes: Iterable[Variable]) -> tuple[int, int]:
+def _nodes_of(bindings: Iterable[Any]) -> set[Variable]:
+    """Return the bound nodes; a pattern with any number of operands binds lists of them."""
+    bound: set[Variable] = set()
+    for x in bindings:
+        bound.update([y for y in (x if isinstance(x, list) else [x]) if isinstance(y, Variable)])
+    return bound
+
+
+def _cost(nodes: Collection[Variable]) -> tuple[int, int]:
     """Return the operations of some nodes; of nodes alike in it, the elements that they read."""
-    operations = elements = 0
-    for x in nodes:
-        assert x.op is not None
-        types = tuple([y.type for y in x.inputs])
-        operations += x.op.flops(types, x.type)
-        elements += sum(map(size, types))
-    return operations, elements
+    return sum(map(node_flops, nodes)), sum([size(y.type) for x in nodes for y in x.inputs])

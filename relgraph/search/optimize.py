@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
+from relgraph.ir.cost import LEAST, operations
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, apply, make_input
+from relgraph.ir.polynomial import at_most
 from relgraph.ir.types import TensorType
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
@@ -17,7 +19,7 @@ from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
-from relgraph.search.options import Options, Searched, cheaper_for_all_sizes
+from relgraph.search.options import Options, Searched
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
@@ -110,10 +112,11 @@ def _is_cheaper(
 ) -> bool:
     """Return whether outputs take no more operations than others for all sizes that are open."""
     outside = region.boundary
-    program, other = (
-        [x for x in nodes_of(side, outside) if x not in outside] for side in (new, old)
+    fewer, more = (
+        operations([x for x in nodes_of(side, outside) if x not in outside], options.sizes)
+        for side in (new, old)
     )
-    return cheaper_for_all_sizes(program, other, options.sizes)
+    return at_most(fewer, more, LEAST)
 
 
 def _leaves(region: Region) -> list[Variable]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from relgraph.errors import DomainError, count_of
-from relgraph.ir.cost import Sized, node_flops, resolved
+from relgraph.ir.cost import node_flops, resolved
 from relgraph.ir.machine import node_seconds
 from relgraph.ir.node import Variable
-from relgraph.ir.polynomial import Polynomial, at_most
-
-LEAST = 4  # what sizes are at least that are not known, as for chains of products
 
 NodeCost = Callable[[Variable], float]
 
@@ -108,39 +105,3 @@ def _flops(node: Variable, sizes: Mapping[str, int]) -> float:
     else:
         flops = node_flops(node)
     return float(flops + (flops > 0))
-
-
-def cheaper_for_all_sizes(
-    new: Iterable[Variable], old: Iterable[Variable], sizes: Mapping[str, int]
-) -> bool:
-    """Return whether some nodes take no more operations than others, whatever the open sizes are.
-
-    Parameters
-    ----------
-    new, old : iterable of Variable
-        The nodes of two programs.
-    sizes : mapping of str to int
-        Values of names; the sizes of all other names are open, and at least :data:`LEAST`.
-    """
-    return at_most(_operations(new, sizes), _operations(old, sizes))
-
-
-def _operations(nodes: Iterable[Variable], sizes: Mapping[str, int]) -> Any:
-    """Return the flops of some nodes as a polynomial in how far each size is from the least."""
-    total: Any = 0
-    for node in nodes:
-        if node.op is not None:
-            types = tuple([_shifted(x.type, sizes) for x in node.inputs])
-            total = total + node.op.node_flops(node.inputs, types, _shifted(node.type, sizes))
-    return total
-
-
-def _shifted(type_: Any, sizes: Mapping[str, int]) -> Sized:
-    """Return a type for cost rules: an open size is its excess over the least, plus that."""
-    shape = tuple(
-        [
-            sizes.get(d, Polynomial.of(d) + (LEAST - 1)) if isinstance(d, str) else d
-            for d in type_.shape
-        ]
-    )
-    return Sized(type_.dtype, shape, type_.layout)

@@ -39,6 +39,38 @@ def test_views_move_nothing():
     assert node_seconds(large[:5]) == node_seconds(small[:1])
 
 
+@pytest.mark.parametrize("assume", ["general", "symmetric", "spd"])
+def test_a_system_takes_the_time_of_its_factorisation_and_of_its_right_sides(assume):
+    n, r = 1000, 3000
+    a, b = rg.matrix("a", shape=(n, n)), rg.matrix("b", shape=(n, r))
+    system = rg.solve(a, b, assume=assume)
+    machine = Machine(factorisation=Rate(3e9), substitution=Rate(2e9))
+    factored = (2 if assume == "general" else 1) * n**3 / 3
+    expected = system.op.overhead * 1e-9 + factored / 3e9 + 2 * n * n * r / 2e9
+    assert node_seconds(system, machine=machine) == pytest.approx(expected, rel=1e-6)
+    assert rg.cost(system, machine=machine).seconds == pytest.approx(expected, rel=1e-6)
+
+
+def test_systems_with_known_factors_have_the_rate_of_substitution():
+    a, b = rg.matrices("a b", shape=(1000, 1000))
+    slow = Machine(factorisation=Rate(1.0))
+    for node in (
+        rg.lu_solve(rg.lu_factor(a), b),
+        rg.cho_solve((a, True), b),
+        rg.solve_triangular(a, b),
+    ):
+        assert node_seconds(node, machine=slow) == node_seconds(node) < 0.1
+    assert node_seconds(rg.cholesky(a), machine=slow) > 1e6
+
+
+def test_a_triangular_system_reads_one_triangle():
+    a, b = rg.matrix("a", shape=(4000, 4000)), rg.vector("b", shape=(4000,))
+    moved = 8 * (4000**2 / 2 + 2 * 4000)
+    node = rg.solve_triangular(a, b)
+    assert node_seconds(node) == pytest.approx(5e-6 + moved / FIXED.caches[-1][1])
+    assert rg.cost(node).bytes == moved
+
+
 def test_float32_is_twice_as_fast():
     times = []
     for dtype in ("float32", "float64"):

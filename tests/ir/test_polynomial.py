@@ -35,10 +35,12 @@ def test_arithmetic_is_that_of_values(a, b, values):
     assert at(a**2, values) == at(a, values) ** 2
 
 
-@given(polynomials, polynomials, sizes)
-def test_what_is_at_most_is_so_for_all_sizes(a, b, values):
-    if at_most(a, b):
-        assert at(a, values) <= at(b, values)
+@given(polynomials, polynomials, sizes, st.sampled_from([1, 2, 4, 7]))
+def test_what_is_at_most_is_so_for_all_sizes(a, b, values, smallest):
+    if at_most(a, b, smallest):
+        excess = {name: size + smallest - 1 for name, size in values.items()}
+        assert at(a, excess) <= at(b, excess)
+    assert at_most(a, a, smallest)
 
 
 def test_comparison():
@@ -49,6 +51,10 @@ def test_comparison():
     assert at_most(n, n**2)
     assert at_most(3, 5)
     assert at_most(2, 2 * n)
+    assert at_most(4 * m * n + 16, 2 * m * n**2, 4)
+    assert not at_most(4 * m * n, m * n**2, 3)
+    assert at_most(3 * n, 2 * n**2 // 3 + n, 4)
+    assert not at_most(4, digits(n), 4)
 
 
 def test_values_of_some_sizes_leave_a_polynomial():

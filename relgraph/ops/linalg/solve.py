@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import ArgumentError, DomainError, ShapeError
-from relgraph.ir.cost import extent, size
+from relgraph.ir.cost import extent, nbytes, size
 from relgraph.ir.facts import Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem, Measure, Op
@@ -115,7 +115,7 @@ class Inv(SquareOp):
 
     __slots__ = ()
     name = "inv"
-    overhead = 2500
+    overhead = 4000
     measure = (18, 4)
     needs_regular = True
     inverts = True
@@ -230,7 +230,7 @@ class SystemOp(Op):
     conditioned = True
     needs_regular = True
     returns_new_array = True
-    rate = "factorisation"
+    rate = "substitution"
     overhead = 5000
 
     def infer(self, *types: Any) -> Type:
@@ -255,6 +255,7 @@ class Solve(SystemOp):
 
     __slots__ = ()
     name = "solve"
+    rate = "factorisation"
     overhead = 2800
     measure = (60, 4)
     parameters = ("assume",)
@@ -298,6 +299,11 @@ class Solve(SystemOp):
         share = 2 * cube // 3 if self.params[0] == "general" else cube // 3
         return share + 2 * self._substitution(types, result)
 
+    def work(self, flops: Any, types: tuple[Any, ...], result: Any) -> tuple[tuple[str, Any], ...]:
+        """Separate the elimination from the substitutions."""
+        substituted = 2 * self._substitution(types, result)
+        return (self.rate, flops - substituted), ("substitution", substituted)
+
 
 class SolveTriangular(SystemOp):
     """The solution x of ``a @ x = b`` for a triangular ``a``; its other triangle is not read.
@@ -339,6 +345,10 @@ class SolveTriangular(SystemOp):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n^2 for each right side."""
         return self._substitution(types, result)
+
+    def unread(self, types: tuple[Any, ...]) -> Any:
+        """Leave out the other triangle."""
+        return nbytes(types[0]) // 2
 
 
 def _flag(value: Any) -> Any:

@@ -22,7 +22,7 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
-from relgraph.ops.contraction import Matmul, Outer
+from relgraph.ops.contraction import Matmul, Outer, are_transposes
 from relgraph.ops.elementwise import add, cast, multiply, negative, subtract
 from relgraph.ops.linalg.blas import DTYPES, Gemm, Gemv, Ger, Syrk
 from relgraph.ops.linalg.structured_matmul import (
@@ -60,8 +60,8 @@ class Term(NamedTuple):
         if x is None or isinstance(x, Constant):
             value = dtype.type(1 if x is None else x.value)
             return constant(-value if minus else value)
-        own = x if x.dtype == dtype else cast(x, dtype)
-        return negative(own) if minus else own
+        scalar = x if x.dtype == dtype else cast(x, dtype)
+        return negative(scalar) if minus else scalar
 
 
 class BlasMotif(GraphRewriter):
@@ -84,7 +84,7 @@ class BlasMotif(GraphRewriter):
         inner: set[Variable] = set()
         for root in reversed(graph.toposort()):
             if root not in inner and self._is_candidate(root, clients):
-                made = self._called(root, _terms(root, clients, inner))
+                made = self._called(root, terms_of(root, clients, inner))
                 if made is not None and made.type.narrows(root.type):
                     calls[root] = made
         return with_changes(graph, calls)
@@ -153,7 +153,7 @@ class GemmMotif(BlasMotif):
 
     def suits(self, product: Variable) -> bool:
         """Accept products of two matrices that are not each other's transpose."""
-        return _ranks(product) == (2, 2) and not _is_gram(product)
+        return _ranks(product) == (2, 2) and not are_transposes(*product.inputs)
 
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
         """Return the call."""
@@ -290,7 +290,7 @@ class SyrkMotif(BlasMotif):
 
     def suits(self, product: Variable) -> bool:
         """Accept products of a matrix and its transpose."""
-        return _ranks(product) == (2, 2) and _is_gram(product)
+        return _ranks(product) == (2, 2) and are_transposes(*product.inputs)
 
     def suits_array(self, array: Variable) -> bool:
         """Accept matrices that are proved symmetric: the routine reads one triangle only."""
@@ -336,16 +336,25 @@ class StructuredKernels(GraphRewriter):
 
 def structured_matmul(product: Variable) -> Op | None:
     """Return the op for a product with a triangular or a tridiagonal matrix, or None."""
-    for side, x in enumerate(product.inputs):
-        assert isinstance(x.type, TensorType)
-        if x.dtype != product.dtype or not fact(x, "square") or fact(x, "diagonal"):
-            continue
-        n = extent(x.type.shape[0])
-        if n >= BAND and fact(x, "tridiagonal"):
-            return TridiagonalMatmul(side)  # type: ignore[no-any-return]
-        for lower, name in ((True, "lower_triangular"), (False, "upper_triangular")):
-            if n >= TRIANGLE and fact(x, name):
-                return TriangularMatmul(lower, side)  # type: ignore[no-any-return]
+    kernels = [
+        structured_kernel(x, side)
+        for side, x in enumerate(product.inputs)
+        if x.dtype == product.dtype
+    ]
+    return next((op for op in kernels if op is not None), None)
+
+
+def structured_kernel(x: Variable, side: int) -> Op | None:
+    """Return the op for products with a triangular or a tridiagonal matrix on a side, or None."""
+    if not fact(x, "square") or fact(x, "diagonal"):
+        return None
+    assert isinstance(x.type, TensorType)
+    n = extent(x.type.shape[0])
+    if n >= BAND and fact(x, "tridiagonal"):
+        return TridiagonalMatmul(side)  # type: ignore[no-any-return]
+    for lower, name in ((True, "lower_triangular"), (False, "upper_triangular")):
+        if n >= TRIANGLE and fact(x, name):
+            return TriangularMatmul(lower, side)  # type: ignore[no-any-return]
     return None
 
 
@@ -377,7 +386,7 @@ class OuterInLoop(GraphRewriter):
         return with_changes(graph, products)
 
 
-def _terms(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]:
+def terms_of(root: Variable, clients: Clients, inner: set[Variable]) -> list[Term]:
     """Return the terms of a sum in order, opening sums and negations without other users."""
     terms: list[Term] = []
     stack = [(root, True)]
@@ -463,14 +472,6 @@ def _is_like(x: Variable, root: Variable) -> bool:
 
 def _ranks(product: Variable) -> tuple[int, ...]:
     return tuple([x.ndim for x in product.inputs])
-
-
-def _is_gram(product: Variable) -> bool:
-    """Return True for a product of a matrix and its transpose."""
-    left, right = product.inputs
-    return (left.op is SWAP and left.inputs[0] is right) or (
-        right.op is SWAP and right.inputs[0] is left
-    )
 
 
 def _in_a_loop(client: Variable | str) -> bool:

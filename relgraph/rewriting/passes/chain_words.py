@@ -7,26 +7,24 @@ its transpose is the word of the transposed letters, reversed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from relgraph.ir.cost import extent
 from relgraph.ir.fact_inference import fact
-from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
+from relgraph.ir.sizes import Equalities, Size, size_at
 from relgraph.ir.types import TensorType
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve
 from relgraph.ops.linalg.solve import Inv, Solve, SolveTriangular
-from relgraph.ops.linalg.structured_matmul import BAND, TRIANGLE
 from relgraph.ops.permutation import MatrixTranspose
-from relgraph.rewriting.passes.chain_costs import Size
+from relgraph.rewriting.passes.blas import structured_kernel
 
 MATMUL, INV, SWAP = Matmul(), Inv(), MatrixTranspose()
 GENERAL, SPD, SYMMETRIC = Solve("general"), Solve("spd"), Solve("symmetric")
 JOINED = (Matmul, Solve, SolveTriangular, ChoSolve, LUSolve, Inv)
 LONGEST = 64  # the most letters of a word; the products of a longer chain become letters
-_KINDS = {SolveTriangular: "triangular", LUSolve: "lu", ChoSolve: "cholesky"}
 
 Word = tuple[int, ...]  # letters by number
 
@@ -66,22 +64,6 @@ class Letter(NamedTuple):
         if isinstance(self.solve, LUSolve):
             return self._replace(solve=LUSolve(1 - self.solve.params[0]))
         return self  # Cholesky's factor, or a matrix assumed symmetric
-
-    @property
-    def kind(self) -> str:
-        """The kind of system that applies the inverse."""
-        return str(_KINDS.get(type(self.solve)) or self.solve.params[0])
-
-    @property
-    def structure(self) -> str:
-        """What a product with the matrix saves, as :func:`product_terms` calls it."""
-        if self.solve is not None or self.x.ndim < 2:
-            return ""
-        side = extent(self.x.type.shape[-1])
-        if side >= BAND and fact(self.x, "tridiagonal"):
-            return "band"
-        triangular = fact(self.x, "lower_triangular") or fact(self.x, "upper_triangular")
-        return "half" if side >= TRIANGLE and triangular else ""
 
 
 def flip(x: Variable) -> Variable:
@@ -126,6 +108,20 @@ class Step(NamedTuple):
     left: Word
     right: Word = ()
 
+    @property
+    def inverse(self) -> Word:
+        """The inverse that a system applies, else an empty word."""
+        if self.kind == "left":
+            return self.left
+        return self.right if self.kind == "right" else ()
+
+    def turned(self, alphabet: Alphabet) -> Step:
+        """Return the step to the transpose of the word."""
+        left, right = alphabet.turned(self.left), alphabet.turned(self.right)
+        if self.kind == "inverse":
+            return Step("inverse", left)
+        return Step({"left": "right", "right": "left"}.get(self.kind, self.kind), right, left)
+
 
 class Alphabet:
     """The letters of a graph by number, with their transposes, inverses and sizes."""
@@ -135,40 +131,46 @@ class Alphabet:
         self._numbers: dict[Letter, int] = {}
         self._turned: dict[int, int] = {}
         self._inverted: dict[int, int] = {}
-        self._sizes: dict[int, tuple[Size, Size]] = {}
-        self._cores: dict[Variable, int] = {}
-        self._equal: dict[Size, Size] = {}  # sizes that a product compares, to one of them
+        self._ends: dict[int, tuple[Size, Size]] = {}
+        self._kernels: dict[tuple[int, int], Op | None] = {}
+        self._equalities = Equalities()
 
     def number(self, letter: Letter) -> int:
         """Return the number of a letter."""
-        known = self._numbers.setdefault(letter, len(self.letters))
-        if known == len(self.letters):
+        number = self._numbers.setdefault(letter, len(self.letters))
+        if number == len(self.letters):
             self.letters.append(letter)
-        return known
+        return number
 
     def turned(self, word: Word) -> Word:
         """Return the transpose of a word."""
         return tuple([self._turn(i) for i in reversed(word)])
 
+    def mirrors(self, left: Word, right: Word) -> bool:
+        """Return True if a word is the transpose of another one."""
+        if len(left) != len(right):
+            return False
+        return all(self._turn(j) == i for i, j in zip(left, reversed(right), strict=True))
+
     def _turn(self, i: int) -> int:
-        known = self._turned.get(i)
-        if known is None:
-            known = self._turned[i] = self.number(self.letters[i].transposed())
-            self._turned[known] = i
-        return known
+        j = self._turned.get(i)
+        if j is None:
+            j = self._turned[i] = self.number(self.letters[i].transposed())
+            self._turned[j] = i
+        return j
 
     def inverted(self, word: Word) -> Word:
         """Return the word of the inverse, of letters that are square."""
         return tuple([self._invert(i) for i in reversed(word)])
 
     def _invert(self, i: int) -> int:
-        known = self._inverted.get(i)
-        if known is None:
+        j = self._inverted.get(i)
+        if j is None:
             letter = self.letters[i]
             other = Letter(letter.x) if letter.solve else inverse_of(letter.x)
-            known = self._inverted[i] = self.number(other)
-            self._inverted[known] = i
-        return known
+            j = self._inverted[i] = self.number(other)
+            self._inverted[j] = i
+        return j
 
     def invertible(self, word: Word) -> bool:
         """Return True if the inverse of a word is a word, of letters of static size."""
@@ -188,50 +190,32 @@ class Alphabet:
 
     def ends(self, i: int) -> tuple[Size, Size]:
         """Return the numbers of rows and columns of a letter."""
-        known = self._sizes.get(i)
-        if known is None:
-            known = self._sizes[i] = self._shape(self.letters[i])
-            if self.letters[i].solve is not None:
-                self._unify(*known)
-        return self._same(known[0]), self._same(known[1])
-
-    def _shape(self, letter: Letter) -> tuple[Size, Size]:
-        core, turned = letter.x, False
-        while core.op is SWAP:
-            core, turned = core.inputs[0], not turned
-        assert isinstance(core.type, TensorType)
-        place = self._cores.setdefault(core, len(self._cores))
-        shape = [d if d is not None else f"?{place}.{k}" for k, d in enumerate(core.type.shape)]
-        if len(shape) == 1:
-            return (1, shape[0]) if letter.row else (shape[0], 1)
-        rows, columns = shape
-        return (columns, rows) if turned else (rows, columns)
+        ends = self._ends.get(i)
+        if ends is None:
+            letter = self.letters[i]
+            size = size_at(letter.x, -1)
+            if letter.x.ndim < 2:
+                ends = (1, size) if letter.row else (size, 1)
+            else:
+                ends = (size_at(letter.x, -2), size)
+            self._ends[i] = ends
+            if letter.solve is not None:
+                self._equalities.join(*ends)
+        find = self._equalities.find
+        return find(ends[0]), find(ends[1])
 
     def join(self, left: Word, right: Word) -> None:
         """Note that a product of two words compares their inner sizes."""
-        self._unify(self.ends(left[-1])[1], self.ends(right[0])[0])
+        self._equalities.join(self.ends(left[-1])[1], self.ends(right[0])[0])
 
-    def _same(self, size: Size) -> Size:
-        while size in self._equal:
-            size = self._equal[size]
-        return size
-
-    def _unify(self, a: Size, b: Size) -> None:
-        a, b = self._same(a), self._same(b)
-        if a == b:
-            return
-        first, other = sorted((a, b), key=_rank)
-        if not isinstance(other, int):
-            self._equal[other] = first
-
-    def sizes(self, word: Word) -> list[Size]:
-        """Return the sizes along a word: letter i is of ``sizes[i]`` by ``sizes[i + 1]``."""
-        return [self.ends(word[0])[0], *[self.ends(i)[1] for i in word]]
-
-
-def _rank(size: Size) -> tuple[int, str]:
-    """Order sizes: static ones first, then named ones, then unknown ones."""
-    return (0 if isinstance(size, int) else 1 + size.startswith("?"), str(size))
+    def kernel(self, i: int, side: int) -> Op | None:
+        """Return the op for products with a letter on a side, if it has a structure."""
+        key = (i, side)
+        if key not in self._kernels:
+            letter = self.letters[i]
+            plain = letter.solve is not None or letter.x.ndim < 2
+            self._kernels[key] = None if plain else structured_kernel(letter.x, side)
+        return self._kernels[key]
 
 
 class Words:
@@ -239,10 +223,10 @@ class Words:
 
     Parameters
     ----------
-    graph : FunctionGraph
-        The graph.
-    within : collection of Variable, optional
-        The nodes that may be parts of words; all by default.
+    nodes : iterable of Variable
+        The nodes, operands first.  Others are not parts of words.
+    outputs : iterable of Variable
+        Those that are needed in any case.
 
     Attributes
     ----------
@@ -254,88 +238,63 @@ class Words:
         Those that anything but another one of them reads.
     """
 
-    def __init__(self, graph: FunctionGraph, within: Collection[Variable] | None = None) -> None:
+    def __init__(self, nodes: Iterable[Variable], outputs: Iterable[Variable]) -> None:
         self.alphabet = Alphabet()
         self.written: dict[Variable, tuple[Word, Step]] = {}
-        absorbed: set[tuple[Variable, int]] = set()
-        order = list(graph)
+        self._absorbed: set[tuple[Variable, int]] = set()  # operands whose words are read
+        order = list(nodes)
         for node in order:
-            if is_joined(node) and (within is None or node in within):
-                self.written[node] = self._read(node, absorbed)
-        self.needed: list[Variable] = []
-        inner: set[Variable] = set()  # what only words read
+            if is_joined(node):
+                self.written[node] = self._read(node)
+        needed = set(outputs)
         for node in reversed(order):
-            if node not in self.written and node.op is not SWAP:
-                continue
-            for client, place in graph.clients[node]:
-                if isinstance(client, str) or not (
-                    (client, place) in absorbed or (client.op is SWAP and client in inner)
-                ):
-                    break
-            else:
-                inner.add(node)
-                continue
-            if node in self.written:
-                self.needed.append(node)
-        self.needed.reverse()
+            if node.op is not SWAP or node in needed:
+                operands = enumerate(node.inputs)
+                needed.update([x for k, x in operands if (node, k) not in self._absorbed])
+        self.needed = [node for node in self.written if node in needed]
 
-    def _read(self, node: Variable, absorbed: set[tuple[Variable, int]]) -> tuple[Word, Step]:
+    def _read(self, node: Variable) -> tuple[Word, Step]:
         """Return the word of a node, and its step."""
-        letters = self.alphabet
         last = len(node.inputs) - 1
         if node.op is INV:
-            inverse = self._inverse(node, absorbed)
-            return inverse, Step("inverse", letters.inverted(inverse))
-        if node.op is MATMUL:
-            left = self._part(node, 0, absorbed, row=True)
-            right = self._part(node, last, absorbed)
-            kind = "product"
-        else:
-            left = self._inverse(node, absorbed)
-            right = self._part(node, last, absorbed)
-            kind = "left"
+            inverse = self._inverse(node)
+            return inverse, Step("inverse", self.alphabet.inverted(inverse))
+        is_product = node.op is MATMUL
+        left = self._part(node, 0, row=True) if is_product else self._inverse(node)
+        right = self._part(node, last)
         if len(left) + len(right) > LONGEST:
-            absorbed.discard((node, last))
-            right = (letters.number(Letter(node.inputs[last])),)
-            if len(left) >= LONGEST and kind == "product":
-                absorbed.discard((node, 0))
-                left = (letters.number(Letter(node.inputs[0], node.inputs[0].ndim == 1)),)
-        letters.join(left, right)
-        return (*left, *right), Step(kind, left, right)
+            right = self._letter(node, last)
+            if len(left) >= LONGEST and is_product:
+                left = self._letter(node, 0, row=True)
+        self.alphabet.join(left, right)
+        return (*left, *right), Step("product" if is_product else "left", left, right)
 
-    def _part(
-        self, node: Variable, place: int, absorbed: set[tuple[Variable, int]], row: bool = False
-    ) -> Word:
+    def _letter(self, node: Variable, place: int, row: bool = False) -> Word:
+        """Return an operand as a letter."""
+        self._absorbed.discard((node, place))
+        x = node.inputs[place]
+        return (self.alphabet.number(Letter(x, row and x.ndim == 1)),)
+
+    def _part(self, node: Variable, place: int, row: bool = False) -> Word:
         """Return the word of an operand; ``row`` if it is a row where it is a vector."""
-        core = x = node.inputs[place]
-        turned = False
+        core, is_turned = node.inputs[place], False
         while core.op is SWAP:
-            core, turned = core.inputs[0], not turned
-        known = self.written.get(core)
-        if known is None or core.ndim == 0:
-            return (self.alphabet.number(Letter(x, row=row and x.ndim == 1)),)
-        absorbed.add((node, place))
-        word = known[0]
+            core, is_turned = core.inputs[0], not is_turned
+        if core not in self.written or core.ndim == 0:
+            return self._letter(node, place, row)
+        self._absorbed.add((node, place))
+        word, _ = self.written[core]
         if core.ndim == 1:
-            turned = row != self._starts_with_row(word)
-        return self.alphabet.turned(word) if turned else word
+            first = self.alphabet.letters[word[0]]
+            is_turned = row != (first.x.ndim == 1 and first.row)
+        return self.alphabet.turned(word) if is_turned else word
 
-    def _starts_with_row(self, word: Word) -> bool:
-        letter = self.alphabet.letters[word[0]]
-        return letter.x.ndim == 1 and letter.row
-
-    def _inverse(self, node: Variable, absorbed: set[tuple[Variable, int]]) -> Word:
+    def _inverse(self, node: Variable) -> Word:
         """Return the word of the inverse of the matrix of a system, or of an inverse."""
-        op, x = node.op, node.inputs[0]
-        if op is not GENERAL and op is not INV:
-            return (self.alphabet.number(Letter(x, False, op, tuple(node.inputs[1:-1]))),)
-        word = self._part(node, 0, absorbed)
-        if (node, 0) in absorbed:
-            if self.alphabet.invertible(word):
-                return self.alphabet.inverted(word)
-            absorbed.discard((node, 0))
-        number = self.alphabet.number(Letter(x))
-        inverse = self.alphabet.number(inverse_of(x))
-        self.alphabet._inverted[number] = inverse
-        self.alphabet._inverted[inverse] = number
-        return (inverse,)
+        if node.op is not GENERAL and node.op is not INV:
+            matrix, *rest = node.inputs[:-1]
+            return (self.alphabet.number(Letter(matrix, False, node.op, tuple(rest))),)
+        word = self._part(node, 0)
+        if (node, 0) in self._absorbed and not self.alphabet.invertible(word):
+            word = self._letter(node, 0)
+        return self.alphabet.inverted(word)

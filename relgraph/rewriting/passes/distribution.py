@@ -7,29 +7,23 @@ the same law where it costs less for all sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any
 
+from relgraph.ir.cost import LEAST, operations
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Variable
+from relgraph.ir.machine import node_seconds
+from relgraph.ir.node import Variable, apply
+from relgraph.ir.polynomial import at_most
 from relgraph.ops.elementwise import add, multiply, negative, subtract
-from relgraph.rewriting.passes.chain_costs import Cost, Term, dominates, product_terms, total
+from relgraph.rewriting.passes.blas import SUMS, Clients, Term, terms_of
 from relgraph.rewriting.passes.chain_words import MATMUL, SWAP, Words, flip, is_joined
-from relgraph.rewriting.passes.matmul_chains import LEAST, ordered
+from relgraph.rewriting.passes.matmul_chains import ordered
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
-SUMMED = (add, subtract, multiply, negative)
-_MOST = 64  # nodes of a sum that are looked at
-_TRIED = 16  # products that are tried in a graph, since each walks what is below it
+Changes = dict[Variable, Variable]
 
-
-class Part(NamedTuple):
-    """A term of a sum of matrices: a product, with a sign and a number."""
-
-    added: bool
-    number: Variable | None
-    product: Variable
+_VISITS = 16  # nodes that are looked at for each node of a graph, so that the time is linear
 
 
 class Distribution(GraphRewriter):
@@ -55,148 +49,116 @@ class Distribution(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with such products term by term."""
-        changes: dict[Variable, Variable] = {}
-        tried: list[Variable] = []
+        changes: Changes = {}
+        visits = _VISITS * len(graph)
         for node in graph:
-            if len(tried) >= _TRIED:
-                break
             if node.op is not MATMUL or not is_joined(node):
                 continue
             for place, x in enumerate(node.inputs):
-                core = x.inputs[0] if x.op is SWAP else x
-                if core.op not in (add, subtract) or core.ndim != 2:
+                sum_ = x.inputs[0] if x.op is SWAP else x
+                if sum_.op not in SUMS or sum_.ndim != 2:
                     continue
-                made = self._distributed(node, place, graph, tried)
+                gone = _gone(node, graph.clients)
+                visits -= len(gone)
+                if visits < 0:
+                    break
+                made = _distributed(node, place, sum_, gone, graph.clients)
                 if made is not None:
                     changes[node] = made
                     break
         return with_changes(graph, changes)
 
-    def _distributed(
-        self, node: Variable, place: int, graph: FunctionGraph, tried: list[Variable]
-    ) -> Variable | None:
-        """Return a product term by term, if it costs less."""
-        x, other = node.inputs[place], node.inputs[1 - place]
-        turned = x.op is SWAP
-        rest, products = _terms(x.inputs[0] if turned else x)
-        if not products or (other.ndim == 2 and other.type.shape == x.type.shape):
-            return None  # nothing is gained for square matrices of one size
 
-        def multiplied(y: Variable) -> Any:
-            y = flip(y) if turned else y
-            return MATMUL(other, y) if place else MATMUL(y, other)
-
-        made = None if rest is None else multiplied(rest)
-        for added, number, product in products:
-            term = multiplied(product)
-            term = term if number is None else multiply(number, term)
-            if made is None:
-                made = term if added else negative(term)
-            else:
-                made = (add if added else subtract)(made, term)
-        if made is None or not made.type.narrows(node.type):
-            return None
-        old = _inside([node, x])
-        if not old:
-            return None
-        tried.append(node)
-        kept = [
-            y for y in old if y is not node and any([u not in old for u, _ in graph.clients[y]])
-        ]
-        roots = [made, *kept] if rest is None else [made, *kept, rest]
-        whole = FunctionGraph(None, roots)
-        outputs = with_changes(whole, ordered(Words(whole, _inside(roots)))).outputs
-        new = _inside(outputs)
-        cheap, dear = _cost(new), _cost(old)
-        if not new or cheap is None or dear is None:
-            return None
-        saved = dear - cheap
-        less = bool(saved) and dominates(cheap - dear, saved, LEAST)
-        return outputs[0] if less else None
+def _gone(node: Variable, clients: Clients) -> dict[Variable, None]:
+    """Return the products and sums that nothing but a node needs, and the node itself."""
+    gone = {node: None}
+    users: dict[Variable, int] = {}
+    stack = [node]
+    for x in stack:  # grows as it goes
+        for y in x.inputs:
+            if is_joined(y) or y.op is SWAP or y.op in (*SUMS, multiply, negative):
+                users[y] = users.get(y, len(clients[y])) - 1
+                if not users[y]:
+                    gone[y] = None
+                    stack.append(y)
+    return gone
 
 
-def _terms(x: Variable) -> tuple[Variable | None, list[Part]]:
-    """Return the sum of the terms of a sum that are not products, and the products."""
-    others: list[tuple[bool, Variable]] = []
-    products: list[Part] = []
-    stack = [(x, True)]
-    while stack and len(others) + len(products) < _MOST:
-        y, added = stack.pop()
-        if y.type.shape != x.type.shape or y.dtype != x.dtype:
-            return None, []
-        if y.op in (add, subtract):
-            left, right = y.inputs
-            stack += [(right, added is (y.op is add)), (left, added)]
-            continue
-        if y.op is negative:
-            stack.append((y.inputs[0], not added))
-            continue
-        number: Variable | None = None
-        core = y
-        if y.op is multiply:
-            number, core = y.inputs if y.inputs[0].ndim == 0 else y.inputs[::-1]
-        if core.op is MATMUL and (
-            number is None or (number.ndim == 0 and number.dtype == core.dtype == y.dtype)
-        ):
-            products.append(Part(added, number, core))
-        else:
-            others.append((added, y))
-    if stack:
-        return None, []
-    others.sort(key=lambda term: not term[0])
-    return reduce(_summed, others, None), products
+def _distributed(
+    node: Variable, place: int, sum_: Variable, gone: Collection[Variable], clients: Clients
+) -> Variable | None:
+    """Return a product with a sum term by term if that costs less, else None."""
+    x, other = node.inputs[place], node.inputs[1 - place]
+    if sum_ not in gone or (other.ndim == 2 and other.type.shape == x.type.shape):
+        return None  # nothing is gained for square matrices of one size
+    terms = terms_of(sum_, clients, set())
+    products = [term for term in terms if _is_product(term, gone)]
+    others = [term for term in terms if term not in products]
+    if not products or any([term.node.type != sum_.type for term in terms]):
+        return None
+
+    def multiplied(y: Variable) -> Any:
+        y = flip(y) if x.op is SWAP else y
+        return MATMUL(other, y) if place else MATMUL(y, other)
+
+    made: Any = None
+    others.sort(key=lambda term: not term.added)
+    for term in others:
+        made = _summed(made, term.added, term.node)
+    made = None if made is None else multiplied(made)
+    for term in products:
+        product = multiplied(term.core)
+        if term.number is not None:
+            product = multiply(term.number, product)
+        made = _summed(made, term.added is not term.negated, product)
+    if not made.type.narrows(node.type):
+        return None
+
+    def stays(y: Variable) -> bool:
+        return y in clients and y not in gone
+
+    changes = ordered(Words(_images(made, {}, stays), [made]))
+    images = _images(made, changes, stays)
+    return images[made] if _is_less(dict.fromkeys(images.values()), gone) else None
 
 
-def _summed(sum_: Variable | None, term: tuple[bool, Variable]) -> Any:
-    added, x = term
+def _is_product(term: Term, gone: Collection[Variable]) -> bool:
+    """Return True for a product, perhaps with a number, that only the sum needs."""
+    number, core = term.number, term.core
+    return core.op is MATMUL and core in gone and (number is None or number.dtype == core.dtype)
+
+
+def _summed(sum_: Variable | None, added: bool, x: Variable) -> Any:
     if sum_ is None:
         return x if added else negative(x)
     return (add if added else subtract)(sum_, x)
 
 
-def _inside(roots: Iterable[Variable]) -> dict[Variable, None]:
-    """Return the sums below nodes, the products below these, and the products that they multiply.
-
-    Sums below a product are operands like any other.  Where there is a system, or too much, return
-    nothing.
-    """
-    inside: dict[Variable, None] = {}
-    stack = [(x, True) for x in roots]
+def _images(root: Variable, changes: Changes, stays: Callable[[Variable], bool]) -> Changes:
+    """Return what becomes of a node, and of all that it needs beside nodes that stay."""
+    images: Changes = {}
+    stack = [root]
     while stack:
-        x, sums = stack.pop()
-        summed = x.op in SUMMED
-        if x in inside or not (is_joined(x) or x.op is SWAP or (sums and summed)):
-            continue
-        inside[x] = None
-        if len(inside) > 4 * _MOST or (x.op is not MATMUL and is_joined(x)):
-            return {}
-        stack += [(y, sums and (summed or x.op is SWAP)) for y in x.inputs]
-    return inside
+        x = stack[-1]
+        target = changes.get(x, x)
+        waiting = [y for y in target.inputs if y not in images and not stays(y)]
+        stack += waiting
+        if not waiting:
+            inputs = tuple([images.get(y, y) for y in target.inputs])
+            op: Any = target.op
+            images[stack.pop()] = target if inputs == target.inputs else apply(op, inputs)
+    return images
 
 
-def _cost(nodes: Iterable[Variable]) -> Cost | None:
-    """Return the cost of nodes; None if a size has no name or a system is among them."""
-    terms: list[Term] = []
-    sizes: list[Any] = [d for x in nodes for y in (x, *x.inputs) for d in _shape(y)]
-    timed = all([isinstance(d, int) for d in sizes])
-    for x in nodes:
-        shapes = [_shape(y) for y in (x, *x.inputs)]
-        if any([d is None for shape in shapes for d in shape]):
-            return None
-        if x.op is MATMUL:
-            left, right = shapes[1:]
-            m, n = (*left[:-1], 1)[0], (1, *right[1:])[-1]
-            gram = flip(x.inputs[0]) is x.inputs[1] and len(left) == 2
-            terms += product_terms(m, left[-1], n, timed, "half" if gram else "")
-        elif is_joined(x):
-            return None
-        elif x.op is not SWAP:
-            terms.append((1000 if timed else 6, tuple(shapes[0])))
-    return total(terms)
-
-
-def _shape(x: Variable) -> Any:
-    return x.type.shape
+def _is_less(new: Collection[Variable], old: Collection[Variable]) -> bool:
+    """Return True if nodes take less time, or fewer operations for all sizes if some are open."""
+    sizes = {d for x in (*new, *old) for y in (x, *x.inputs) for d in y.type.shape}
+    if None in sizes:
+        return False
+    if all([isinstance(d, int) for d in sizes]):
+        return sum(map(node_seconds, new)) < sum(map(node_seconds, old))
+    fewer, more = operations(new), operations(old)
+    return fewer != more and at_most(fewer, more, LEAST)
 
 
 __all__ = ["Distribution"]

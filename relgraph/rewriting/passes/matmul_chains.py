@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
+from relgraph.ir.cost import LEAST, NOMINAL
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
-from relgraph.rewriting.passes.chain_costs import Cost, Size, Term, dominates, solver_terms, total
-from relgraph.rewriting.passes.chain_orders import Costs, Order, Steps
+from relgraph.ir.polynomial import Number, Polynomial, at_most
+from relgraph.ir.sizes import Size
+from relgraph.rewriting.passes.chain_orders import FACTORS, Order, Prices, Steps
 from relgraph.rewriting.passes.chain_words import (
     INV,
     JOINED,
@@ -32,10 +35,7 @@ from relgraph.rewriting.passes.chain_words import (
 from relgraph.rewriting.passes.structured_products import column_row
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
-# What systems of each kind may share.
-FACTORS = {"general": "lu_factor", "symmetric": "lu_factor", "spd": "cholesky_factor"}
-LEAST = 4  # smaller ones are not worth an order that costs more for larger ones
-_SMALL, _USUAL, _LARGE = 2, 256, 4096
+_SMALL, _LARGE = 2, 4096
 _NAMES = 6  # the most symbols that are varied one at a time
 _WORK = 1_000_000  # the most ways to divide a word that one component may try
 _CANDIDATES = 24  # the most common parts of words that are tried
@@ -47,8 +47,7 @@ class MatmulChain(GraphRewriter):
     A product, a system or an inverse that something else needs costs nothing more.  If all sizes
     are static, times decide, so that a call of LAPACK on a small matrix counts.  Sizes that are not
     static count as symbols: the order changes only if it costs no more operations for all their
-    values from 4.  A product with a
-    single term in each sum is an elementwise product.
+    values from 4.  A product with a single term in each sum is an elementwise product.
 
     References
     ----------
@@ -76,7 +75,8 @@ class MatmulChain(GraphRewriter):
         """Return the graph with its chains in the best order."""
         if not any(isinstance(node.op, JOINED) for node in graph):
             return graph
-        return _column_rows(with_changes(graph, _batches(graph) | ordered(Words(graph))))
+        changes = _batches(graph) | ordered(Words(graph, graph.outputs))
+        return _column_rows(with_changes(graph, changes))
 
 
 def ordered(words: Words) -> dict[Variable, Variable]:
@@ -138,131 +138,101 @@ class _Component:
 
     def __init__(self, words: Words, nodes: list[Variable]) -> None:
         self.alphabet: Alphabet = words.alphabet
-        self._turns: dict[Word, tuple[Word, bool]] = {}
+        self._orientations: dict[Word, tuple[Word, bool]] = {}
         self.nodes = [(node, *words.written[node]) for node in nodes]
         needed = set(words.needed)
-        sizes = {s for _, word, _ in self.nodes for s in self.alphabet.sizes(word)}
-        self.symbols = sorted([s for s in sizes if isinstance(s, str)])
-        self.costs = Costs(self.alphabet, timed=not self.symbols)
-        self._prices: dict[tuple[Word, Step, bool], Cost] = {}
+        letters = dict.fromkeys([i for _, word, _ in self.nodes for i in word])
+        sizes = dict.fromkeys([size for i in letters for size in self.alphabet.ends(i)])
+        symbols: list[Size] = [size for size in sizes if not isinstance(size, int)]
+        names: dict[Size, Number] = {s: Polynomial.of(f"s{i}") for i, s in enumerate(symbols)}
+        self.exact = Prices(self.alphabet, names, timed=not symbols)
+        self.samples = [Prices(self.alphabet, x, timed=not symbols) for x in _samples(symbols)]
+        self.price = cache(self.exact.of)
         self.steps: Steps = {}
         self.sources: dict[Word, Variable] = {}
-        self.roots: list[Word] = []
+        roots: dict[Word, None] = {}
         for node, word, step in self.nodes:
-            key, step = self._registered(word, step)
+            key, step = self._oriented(word, step)
             self.steps.setdefault(key, step)
             self.sources.setdefault(key, node)
-            if node in needed and key not in self.roots:
-                self.roots.append(key)
+            if node in needed:
+                roots[key] = None
+        self.roots = list(roots)
         self.written = dict(self.steps)
         self._work = _WORK
         self._built: dict[Word, Variable] = {}
-        self._reached: dict[Word, set[Word]] = {}  # what each root needs
-        self._uses: Counter[Word] = Counter()  # how many roots need a word
-        self._systems: dict[Word, int] = {}  # the matrix of each system that may share factors
 
     # Words up to transposition.
 
     def key(self, word: Word) -> tuple[Word, bool]:
         """Return the orientation of a word that stands for both, and whether it is the other."""
-        known = self._turns.get(word)
-        if known is None:
-            known = self._turns[word] = (word, False)
-            turned = self.alphabet.turned(word)
-            self._turns.setdefault(turned, (word, True))
-        return known
+        key = self._orientations.get(word)
+        if key is None:
+            key = self._orientations[word] = (word, False)
+            self._orientations.setdefault(self.alphabet.turned(word), (word, True))
+        return key
 
-    def _registered(self, word: Word, step: Step) -> tuple[Word, Step]:
+    def _oriented(self, word: Word, step: Step) -> tuple[Word, Step]:
         """Return the key of a word, and its step in that orientation."""
-        key, turned = self.key(word)
-        if not turned:
-            return key, step
-        parts = [self.alphabet.turned(x) if x else x for x in (step.left, step.right)]
-        if step.kind == "inverse":
-            return key, Step("inverse", parts[0])
-        kind = {"product": "product", "left": "right", "right": "left"}[step.kind]
-        return key, Step(kind, parts[1], parts[0])
+        key, is_turned = self.key(word)
+        return key, step.turned(self.alphabet) if is_turned else step
 
     # Costs.
 
-    def reached(self, steps: Steps, roots: Iterable[Word]) -> dict[Word, Step]:
+    def reached(self, steps: Steps, roots: Iterable[Word]) -> Steps:
         """Return the words that are computed for these, with their steps."""
         result: Steps = {}
         stack = list(roots)
         while stack:
             word = stack.pop()
-            if word in result:
-                continue
-            step = result[word] = steps[word]
-            stack += self._reads(step)
+            if word not in result:
+                step = result[word] = steps[word]
+                stack += self._reads(step)
         return result
 
     def _reads(self, step: Step) -> list[Word]:
         """Return the keys of all words that a step reads, inverses as matrices among them."""
-        parts: list[Word] = []
-        if step.kind == "inverse":
-            parts.append(step.left)
-        elif step.kind == "product":
-            parts += [step.left, step.right]
-        else:
-            inverse, other = (
-                (step.left, step.right) if step.kind == "left" else (step.right, step.left)
-            )
-            parts.append(other)
+        parts = [step.left, step.right]
+        if step.kind in ("left", "right"):
+            inverse = step.inverse
+            parts.remove(inverse)
             if len(inverse) > 1:
                 parts.append(self.alphabet.inverted(inverse))
         letters = self.alphabet.letters
-        return [self.key(x)[0] for x in parts if len(x) > 1 or letters[x[0]].solve is not None]
+        return [self.key(x)[0] for x in parts if x and (x[1:] or letters[x[0]].solve is not None)]
 
     def solved_with(self, step: Step) -> int | None:
         """Return the letter of the matrix that a system may share factors of, or None."""
-        if step.kind in ("left", "right"):
-            inverse = step.left if step.kind == "left" else step.right
-            if len(inverse) == 1 and self.costs.kind(inverse) in FACTORS:
-                return self.key(inverse)[0][0]
+        inverse = step.inverse
+        if len(inverse) == 1 and self.exact.solver(inverse) in FACTORS:
+            return self.key(inverse)[0][0]
         return None
 
-    def price(self, word: Word, step: Step, factored: bool = False) -> Cost:
-        """Return the cost of a step."""
-        known = self._prices.get((word, step, factored))
-        if known is None:
-            known = self._prices[word, step, factored] = total(self.costs.of(word, step, factored))
-        return known
-
-    def cost(self, steps: Steps) -> Cost:
+    def cost(self, steps: Steps) -> Number:
         """Return the cost of steps; systems with one matrix share its factors if that is less."""
-        result: Cost = Counter()
+        total: Number = 0
         systems: dict[int, list[tuple[Word, Step]]] = {}
         for word, step in steps.items():
             letter = self.solved_with(step)
             if letter is None:
-                result += self.price(word, step)
+                total = total + self.price(word, step)
             else:
                 systems.setdefault(letter, []).append((word, step))
         for letter, uses in systems.items():
-            alone: Cost = Counter()
-            shared: Cost = total(self._factorisation(letter))
-            for word, step in uses:
-                alone += self.price(word, step)
-                shared += self.price(word, step, factored=True)
-            result += shared if len(uses) > 1 and dominates(shared, alone, LEAST) else alone
-        return result
-
-    def _factorisation(self, letter: int) -> list[Term]:
-        kind = FACTORS[self.costs.kind((letter,))]
-        n = self.alphabet.ends(letter)[0]
-        return solver_terms(kind, n, n, self.costs.timed)
-
-    def less(self, cheap: Cost, dear: Cost) -> bool:
-        """Return True if a cost is less than another one for all sizes."""
-        saved = dear - cheap
-        return bool(saved) and dominates(cheap - dear, saved, LEAST)
+            separate = sum([self.price(*use) for use in uses], start=0)
+            if len(uses) > 1:
+                shared = self.exact.factorisation(letter)
+                shared = sum([self.price(*use, factored=True) for use in uses], start=shared)
+                separate = shared if at_most(shared, separate, LEAST) else separate
+            total = total + separate
+        return total
 
     # Moves.
 
     def rewritten(self) -> dict[Variable, Variable]:
         """Return the replacements of the words that cost less in another order."""
-        self._search()
+        while self._work > 0 and self._improved():
+            pass
         changes: dict[Variable, Variable] = {}
         for node, word, _ in self.nodes:
             key, _ = self.key(word)
@@ -272,61 +242,42 @@ class _Component:
                     changes[node] = made
         return changes
 
-    def _search(self) -> None:
-        """Improve the steps until no move lowers the cost, or the work is done."""
-        numbers = list(_samples(self.symbols))
-        while self._work > 0:
-            self._note_reached()
-            current = self.cost(self.reached(self.steps, self.roots))
-            for move in self._moves():
-                for sizes in numbers:
-                    steps = self._replanned(*move, sizes)
-                    if steps == self.steps:
-                        continue
-                    cost = self.cost(self.reached(steps, self.roots))
-                    if self.less(cost, current):
-                        self.steps, current = steps, cost
-                        break
-                else:
-                    continue
-                break
-            else:
-                return
-
-    def _note_reached(self) -> None:
-        """Note which words each root needs now, and the matrices whose factors they may share."""
+    def _improved(self) -> bool:
+        """Make the first move that lowers the cost, if any."""
+        # What each root needs, how many roots need a word, and the matrix of each system that may
+        # share factors.
         self._reached = {r: set(self.reached(self.steps, [r])) for r in self.roots}
         self._uses = Counter([word for words in self._reached.values() for word in words])
         letters = [(word, self.solved_with(self.steps[word])) for word in self._uses]
         self._systems = {word: letter for word, letter in letters if letter is not None}
+        current = self.cost(self.reached(self.steps, self.roots))
+        for move in self._moves():
+            for prices in self.samples:
+                steps = self._replanned(*move, prices)
+                if steps != self.steps:
+                    cost = self.cost(self.reached(steps, self.roots))
+                    if cost != current and at_most(cost, current, LEAST):
+                        self.steps = steps
+                        return True
+        return False
 
     def _moves(self) -> Iterator[tuple[list[Word], Word | None, int | None]]:
         """Yield words to order anew together, with a part of them or factors to compute once."""
+        letters = self.alphabet.letters
         for root in self.roots:
-            if self._can_change(root):
+            if len(root) > 2 or any([letters[i].solve is not None for i in root]):
                 yield [root], None, None
         live = self.reached(self.steps, self.roots)
-        readers: Counter[Word] = Counter()
-        for step in live.values():
-            readers.update(self._reads(step))
+        readers = Counter([word for step in live.values() for word in self._reads(step)])
         for word, count in readers.items():
             if count > 1 and word not in self.roots:
-                group = [r for r in self.roots if word in self._reached[r]]
-                yield group, None, None
+                yield [r for r in self.roots if word in self._reached[r]], None, None
         for part in self._common_parts():
             group = [r for r in self.roots if self._contains(r, part)]
-            if len(part) > 1:
+            if len(part) == 1:
+                yield group, None, part[0]
+            if len(part) > 1 or part in self.written:
                 yield group, part, None
-                continue
-            yield group, None, part[0]
-            if part in self.written:
-                yield group, part, None
-
-    def _can_change(self, word: Word) -> bool:
-        if len(word) > 2:
-            return True
-        letters = self.alphabet.letters
-        return len(word) == 2 and any([letters[i].solve is not None for i in word])
 
     def _common_parts(self) -> list[Word]:
         """Return parts that occur more than once in the roots, the longest first."""
@@ -339,7 +290,7 @@ class _Component:
                     count[self.key(root[i : i + 1])[0]] += 1
                 for j in range(i + 2, len(root) + 1):
                     count[self.key(root[i:j])[0]] += 1
-                    if self.costs.timed and self.alphabet.solved(root[i:j]):
+                    if self.exact.timed and self.alphabet.solved(root[i:j]):
                         count[self.key(self.alphabet.inverted(root[i:j]))[0]] += 1
         parts = [w for w, n in count.items() if n > 1]
         parts.sort(key=lambda w: (-(len(w) - 1) * (count[w] - 1), -len(w), w))
@@ -355,11 +306,11 @@ class _Component:
         return any([word[i : i + size] in forms for i in range(len(word) - size + 1)])
 
     def _replanned(
-        self, group: list[Word], extra: Word | None, letter: int | None, numbers: dict[Size, int]
+        self, group: list[Word], extra: Word | None, letter: int | None, prices: Prices
     ) -> Steps:
         """Return the steps after ordering words anew, given all that the other roots compute."""
-        own = Counter([word for root in group for word in self._reached[root]])
-        free = set(self._uses) - {word for word, uses in own.items() if uses == self._uses[word]}
+        uses = Counter([word for root in group for word in self._reached[root]])
+        free = {word for word, count in self._uses.items() if uses[word] < count}
         steps = dict(self.steps)
         factored = {self._systems[word] for word in self._systems.keys() & free}
         if letter is not None:
@@ -371,15 +322,13 @@ class _Component:
             self._work -= len(word) ** 3
             order = Order(
                 word,
-                self.costs,
-                numbers,
+                prices,
                 free=lambda w: self.key(w)[0] in free,
                 written=lambda w: self.key(w)[0] in self.written,
                 factored=factored,
             )
-            found = order.steps()
-            for part, step in found.items():
-                key, step = self._registered(part, step)
+            for part, step in order.steps().items():
+                key, step = self._oriented(part, step)
                 if key not in free:
                     steps[key] = step
                     free.add(key)
@@ -394,10 +343,8 @@ class _Component:
 
     def _value(self, word: Word) -> Variable:
         """Return the graph of a word."""
-        if len(word) == 1:
-            letter = self.alphabet.letters[word[0]]
-            if letter.solve is None:
-                return letter.x
+        if len(word) == 1 and self.alphabet.letters[word[0]].solve is None:
+            return self.alphabet.letters[word[0]].x
         key, turned = self.key(word)
         made = self._built.get(key)
         if made is None:
@@ -409,27 +356,24 @@ class _Component:
         return flip(made) if turned else made
 
     def _made(self, step: Step) -> Any:
+        """Return the graph of a step."""
+        if step.kind == "right":
+            return flip(self._made(step.turned(self.alphabet)))
         if step.kind == "inverse":
             return INV(self._value(step.left))
         if step.kind == "product":
             return MATMUL(self._value(step.left), self._value(step.right))
-        if step.kind == "left":
-            return self._solved(step.left, self._value(step.right))
-        turned = self._solved(self.alphabet.turned(step.right), flip(self._value(step.left)))
-        return flip(turned)
-
-    def _solved(self, inverse: Word, b: Variable) -> Any:
-        if len(inverse) == 1:
-            letter = self.alphabet.letters[inverse[0]]
+        if len(step.left) == 1:
+            letter = self.alphabet.letters[step.left[0]]
         else:
-            letter = inverse_of(self._value(self.alphabet.inverted(inverse)))
-        return letter.solve(letter.x, *letter.rest, b)
+            letter = inverse_of(self._value(self.alphabet.inverted(step.left)))
+        return letter.solve(letter.x, *letter.rest, self._value(step.right))
 
 
-def _samples(symbols: list[Any]) -> Iterator[dict[Size, int]]:
+def _samples(symbols: list[Size]) -> Iterator[dict[Size, int]]:
     """Yield values for symbols: all equal, then each in turn much larger or smaller."""
-    yield dict.fromkeys(symbols, _USUAL)
-    if len(symbols) > 1:
-        for one in symbols[:_NAMES]:
-            for value in (_SMALL, _LARGE):
-                yield {**dict.fromkeys(symbols, _USUAL), one: value}
+    usual = dict.fromkeys(symbols, NOMINAL)
+    yield usual
+    for one in symbols[:_NAMES] if len(symbols) > 1 else ():
+        for value in (_SMALL, _LARGE):
+            yield {**usual, one: value}

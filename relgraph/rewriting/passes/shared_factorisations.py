@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from math import fsum
 from typing import Any
 
-from relgraph.ir.cost import extent, size
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.machine import node_seconds
 from relgraph.ir.node import Variable, constant
 from relgraph.ir.op import GetItem
 from relgraph.numpy.reductions import prod
 from relgraph.numpy.reductions import sum as total
-from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import absolute, cast, log, multiply, sign, square
 from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve, PivotSign
 from relgraph.ops.linalg.factorisations import LUFactor
-from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve
+from relgraph.ops.linalg.solve import Cholesky, Det, Slogdet
 from relgraph.ops.linalg.structured import Diagonal
-from relgraph.ops.permutation import MatrixTranspose
-from relgraph.rewriting.passes.chain_costs import SIDES, solver_terms, value
-from relgraph.rewriting.passes.chain_words import flip
+from relgraph.rewriting.passes.chain_words import GENERAL, INV, MATMUL, SPD, SWAP, SYMMETRIC, flip
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
-GENERAL, SYMMETRIC, SPD = Solve("general"), Solve("symmetric"), Solve("spd")
-DET, SLOGDET = Det(), Slogdet()
-LOWER, SWAP, INV, MATMUL = Cholesky(True), MatrixTranspose(), Inv(), Matmul()
+DET, SLOGDET, LOWER = Det(), Slogdet(), Cholesky(True)
 SYSTEMS = (GENERAL, SYMMETRIC, SPD, MATMUL)
 
 Changes = dict[Variable, Variable]
 
-
-MARGIN = 1.25  # costs are estimates
-
-# The kind of each op, as a table of costs calls it; Solve has its own.
-KINDS = {
-    LUSolve: "lu", ChoSolve: "cholesky", LUFactor: "lu_factor", Cholesky: "cholesky_factor",
-    Inv: "inverse", Det: "det", Slogdet: "slogdet",
-}  # fmt: skip
-CALL = 1_500_000  # picoseconds for a loop, or another call
+MARGIN = 1.1  # costs are estimates
 
 
 class FactorReuse(GraphRewriter):
@@ -104,22 +92,7 @@ def _pays(changes: Changes, present: Collection[Variable]) -> bool:
         if x not in new and x not in present:
             new.add(x)
             stack += x.inputs
-    return MARGIN * sum(map(_time, new)) < sum(map(_time, replaced))
-
-
-def _time(node: Variable) -> int:
-    """Return the estimated time of an application, in picoseconds; unknown sizes are nominal."""
-    op = node.op
-    if op is None or isinstance(op, GetItem):
-        return 0
-    kind = op.params[0] if isinstance(op, Solve) else KINDS.get(type(op))
-    if kind is None:
-        types = tuple([x.type for x in node.inputs])
-        return 25 * op.flops(types, node.type) + CALL
-    matrix: Any = node.inputs[0].type
-    n = extent(matrix.shape[-1])
-    right = size(node.type) // n if kind in SIDES else n
-    return value(solver_terms(kind, n, right, timed=True))
+    return MARGIN * fsum(map(node_seconds, new)) < fsum(map(node_seconds, replaced))
 
 
 def _shared(matrix: Variable, nodes: list[Variable], graph: FunctionGraph) -> Changes:

@@ -88,6 +88,19 @@ def test_solutions_are_scipys(dtype, side, right, order):
         np.testing.assert_allclose(result, value, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_right_side_of_a_large_definite_matrix(dtype, lower):
+    a, y = definite(100).astype(dtype), RNG.normal(size=100).astype(dtype)
+    x, v = rg.tensor("x", shape=a.shape, dtype=dtype), rg.tensor("v", shape=y.shape, dtype=dtype)
+    graph = rg.cho_solve((rg.cholesky(x, lower=lower), lower), v)
+    result = rg.function([x, v], graph, mode=None)(a, y)
+    assert result.dtype == dtype and result.flags.c_contiguous
+    expected = np.linalg.solve(a.astype(float), y)
+    tolerance = 1e-4 if dtype == "float32" else 1e-11
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("shape", [(2, 4, 4), (3, 1, 4, 4)])
 def test_batches_are_solved_one_matrix_at_a_time(shape):
     a, y = definite(4, batch=shape[:-2]), RNG.normal(size=(2, 4, 3))

@@ -195,6 +195,28 @@ def test_a_product_with_a_sum_of_products_is_taken_apart_where_that_costs_less()
     assert ops(rg.rewrite_graph(used, Distribution()))["matmul"] == 2
 
 
+def test_any_number_of_such_products_is_taken_apart():
+    graphs = []
+    for i in range(60):
+        H, x = rg.matrix(f"H{i}", shape=("k", "n")), rg.vector(f"x{i}", shape=("n",))
+        graphs.append((A - H.mT @ H) @ x)
+    assert ops(rg.rewrite_graph(graphs, Distribution()))["matmul"] == 3 * len(graphs)
+
+
+def test_sums_of_many_products_that_others_read_stay():
+    state, graphs = A, []
+    for i in range(30):
+        H = rg.matrix(f"H{i}", shape=("k", "n"))
+        state = state + H.mT @ H
+        graphs += [state @ x, state @ y]
+    assert rg.rewrite_graph(graphs, Distribution()) == graphs
+
+
+def test_a_product_with_a_sum_of_systems_is_taken_apart():
+    complement = A - B.mT @ rg.solve(C, B)
+    assert check([complement @ x], Distribution()) == [A @ x - B.mT @ rg.solve(C, B @ x)]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_modes_take_such_a_product_apart_once(mode):
     result = rg.rewrite_graph((A - H.mT @ H) @ x, mode=mode)
