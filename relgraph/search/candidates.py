@@ -993,7 +993,7 @@ class Candidates:
         egraph = self.egraph
         on_left = egraph.special(a) == "rows"
         place, other = (a, b) if on_left else (b, a)
-        _, start, stop, size = egraph.of(place).special  # type: ignore[misc]
+        _, start, stop, size = egraph.of(place).special
         operand = self.operand(other)
         if place[2] == int(on_left):  # S.T X or X S: zeros around it
             if not isinstance(size, int):

@@ -74,7 +74,7 @@ class Joins:
                 continue
             if egraph.shape(equal) != egraph.shape(ref):
                 equal = transposed(equal)
-            if egraph.shape(equal) == egraph.shape(ref) and egraph.union(ref, equal, name):
+            if egraph.shape(equal) == egraph.shape(ref) and egraph.union(ref, equal):
                 fired[name] = fired.get(name, 0) + 1
         egraph.rebuild()
         return fired
