@@ -17,9 +17,10 @@ from relgraph.ir.node import Variable
 from relgraph.relations.pattern import PatternNode
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.rewriters import GraphRewriter
-from relgraph.search.candidates import Candidate, Candidates, State
+from relgraph.search.candidates import Candidates
 from relgraph.search.egraph import Node
 from relgraph.search.labels import Reference, transposed
+from relgraph.search.values import Candidate, State
 
 SPELLINGS = 12  # how many graphs show one node
 FORMS = 4  # how many nodes of an operand's class are spelt out
@@ -47,17 +48,16 @@ class Joins:
                     self.ops |= _ops(clause.left) | _ops(clause.right)
         self.depth = min(self.depth, DEEPEST)
         self.shown: set[Variable] = set()
+        self.placeholders: dict[Variable, Reference] = {}
 
     def round(self, candidates: Candidates) -> dict[str, int]:
         """Try each relation on each node; return how often each said something new."""
         egraph, embedding = candidates.egraph, candidates.embedding
         news: list[tuple[Reference, Variable, str]] = []
         for x in sorted(egraph.classes):
-            if x not in candidates.facts:
+            if x not in candidates.values.facts:
                 continue
-            for graph in islice(
-                self._spellings(candidates, ("value", x, 0), self.depth), SPELLINGS
-            ):
+            for graph in islice(self._spellings(candidates, State(x), self.depth), SPELLINGS):
                 if graph.op is None or graph in self.shown:
                     continue
                 self.shown.add(graph)
@@ -65,7 +65,7 @@ class Joins:
                     (new,) = rewriter.outputs_of((graph,))
                     if new is not graph and new.type == graph.type:
                         news.append(((1, x, 0, 0), new, relation.label))
-        self._introduce(candidates)
+        embedding.references.update(self.placeholders)
         fired: dict[str, int] = {}
         for ref, new, name in news:
             embedding.add([new])
@@ -79,33 +79,33 @@ class Joins:
         egraph.rebuild()
         return fired
 
-    def _introduce(self, candidates: Candidates) -> None:
-        """Tell the embedding what the placeholders in the graphs stand for."""
-        for (kind, x, i), value in candidates.placeholders.items():
-            if kind == "value":
-                ref: Reference = (1, x, 0, i)
-                m, n = candidates.egraph.shape(ref)
-                if value.ndim < 2 and m == 1 != n:
-                    ref = transposed(ref)  # a vector is a column
-                candidates.embedding.references[value] = ref
+    def _placeholder(self, candidates: Candidates, state: State) -> Variable:
+        """Return an input for the value of a state, and tell the embedding what it stands for."""
+        value = candidates.values.placeholder(state, f"value_{state.x}_{state.inverse}")
+        ref: Reference = (1, state.x, 0, state.inverse)
+        m, n = candidates.egraph.shape(ref)
+        # A vector is a column.
+        is_row = value.ndim < 2 and m == 1 != n
+        self.placeholders[value] = transposed(ref) if is_row else ref
+        return value
 
     def _spellings(self, candidates: Candidates, state: State, depth: int) -> Iterator[Variable]:
         """Yield graphs of a state: its nodes with operands spelt out, down to placeholders."""
-        _, x, i = state
+        x, i, *_ = state
         if not depth or i:
-            yield candidates.placeholder(state)
+            yield self._placeholder(candidates, state)
             return
         for node, label, _ in candidates.egraph.view(x)[:FORMS]:
             if label[2] or node[0] in ("leaf", "rows"):
                 continue
             for candidate in candidates.spelt(node, label):
                 yield from self._applied(candidates, candidate, node, depth)
-        yield candidates.placeholder(state)
+        yield self._placeholder(candidates, state)
 
     def _applied(
         self, candidates: Candidates, candidate: Candidate, node: Node, depth: int
     ) -> Iterator[Variable]:
-        if any(need[0] != "value" for need in candidate.needs):
+        if any(need.factored or need.scale != 1 for need in candidate.needs):
             return
         operands: list[Sequence[Variable]] = [
             list(islice(self._spellings(candidates, need, depth - 1), FORMS))

@@ -126,6 +126,23 @@ def test_batches_are_searched_as_their_matrices():
     np.testing.assert_allclose(rg.evaluate(new, arrays), expected)
 
 
+def test_rows_and_columns_of_matrices_select_of_each_matrix_of_a_batch():
+    batch, m, n = rg.tensor("batch", shape=(7, 5, 5)), *rg.matrices("m n", shape=(5, 5))
+    draw = np.random.default_rng(3)
+    values = {batch: draw.normal(size=(7, 5, 5)), **{x: draw.normal(size=(5, 5)) for x in (m, n)}}
+    b, p, q = values.values()
+    top = np.r_[p[:2], q[:3]]
+    for graph, expected in (
+        (m[1:3] @ (n @ batch), p[1:3] @ (q @ b)),
+        (batch @ n @ m[:, 4:], b @ q @ p[:, 4:]),
+        (rg.concatenate([m[:2], n[:3]]) @ batch, top @ b),
+        (batch @ rg.concatenate([m[:2], n[:3]]).T, b @ top.T),
+    ):
+        for cost in ("flops", lambda node: float(node.op is rg.matmul)):
+            new = rg.optimize(graph, mode=None, cost=cost)
+            np.testing.assert_allclose(rg.evaluate(new, values), expected)
+
+
 def test_a_square_of_a_difference_is_not_expanded():
     graph = rg.sum(rg.square(A - T @ U.T))
     assert rg.optimize(graph, mode=None, cost="flops") is graph
