@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -51,6 +50,7 @@ from relgraph.search.labels import (
     inverted,
     label_of,
     quotient,
+    raised,
     rational,
     transposed,
 )
@@ -385,7 +385,7 @@ class EGraph:
             if self.special(ref) == "zero":
                 return self.zero(m, n)
             if c != 1:
-                coefficient = rational(coefficient * Fraction(c) ** e)
+                coefficient = rational(coefficient * raised(c, e))
             if self.special(ref) != "eye":
                 powers[x] += -e if i else e
         factors = tuple([factor[1:] for factor in seq])
@@ -473,7 +473,7 @@ class EGraph:
             if self.classes[x].special[0] == "zero" and e > 0:
                 return self.zero(*shape)
             if c != 1:
-                coefficient = rational(coefficient * Fraction(c) ** e)
+                coefficient = rational(coefficient * raised(c, e))
             if not self.is_ones((1, x, t, i)):
                 powers[x, t, i] += e
         powers = {factor: e for factor, e in powers.items() if e}
@@ -542,7 +542,7 @@ class EGraph:
         if n == 1:
             return ref
         assert c == 1 or isinstance(n, int)
-        power = rational(Fraction(c) ** n) if isinstance(n, int) else 1
+        power = raised(c, n) if isinstance(n, int) else 1
         if self.special(ref) == "eye":
             return self.number(power)
         det = self._intern(("det", x), (1, 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,16 @@ from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 from relgraph.ops.shape import Dim as SizeOf
 from relgraph.search.determinants import determinant
+from relgraph.search.elementary import absolute, exponential, logarithm, sign
+from relgraph.search.labels import Coefficient, magnitude
 from relgraph.search.polynomials import (
     ONE,
     Atom,
+    Monomial,
     Polynomial,
     Unsupported,
     add_to,
+    added,
     key_of,
     scaled,
     single,
@@ -168,12 +173,10 @@ class NormalForms:
 
 def _sum(sign: int) -> Rule:
     def rule(self: NormalForms, x: Variable) -> Value:
-        a, b = x.inputs
-        alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in (a, b)]
+        alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in x.inputs]
         read = self.matrix if all(alike) else self.field
-        out = dict(self.operand(x, 0, read))
-        add_to(out, self.operand(x, 1, read), Fraction(sign))
-        return not all(alike), out
+        a, b = (self.operand(x, k, read) for k in (0, 1))
+        return not all(alike), added(a, b, sign)
 
     return rule
 
@@ -181,7 +184,7 @@ def _sum(sign: int) -> Rule:
 def _negative(self: NormalForms, x: Variable) -> Value:
     elementwise_ = self.values[x.inputs[0]][0]
     read = self.field if elementwise_ else self.matrix
-    return elementwise_, scaled(self.operand(x, 0, read), Fraction(-1))
+    return elementwise_, scaled(self.operand(x, 0, read), -1)
 
 
 def _scaled_by(power: int) -> Rule:
@@ -192,10 +195,10 @@ def _scaled_by(power: int) -> Rule:
             if rows == columns == 1 and not batch and shape_of(other) == shape_of(x):
                 if self.values[other][0]:
                     break
-                scalar = self.words.power(self.operand(x, k, self.field), Fraction(power))
+                scalar = self.words.power(self.operand(x, k, self.field), power)
                 return False, self.words.times(scalar, self.operand(x, 1 - k, self.matrix))
         a, b = self.fields(x)
-        return True, self.words.times(a, self.words.power(b, Fraction(power)))
+        return True, self.words.times(a, self.words.power(b, power))
 
     return rule
 
@@ -207,86 +210,47 @@ def _power(self: NormalForms, x: Variable) -> Value:
         if np.isfinite(e) and (x.dtype.kind == "f" or e >= 0):
             return True, self.words.power(self.operand(x, 0, self.field), Fraction(e))
     elif x.dtype.kind == "f" and fact(base, "positive"):
-        p, e = self.fields(x)
-        return True, self.words.exponential(self.words.times(e, self.words.logarithm(p)))
+        p, q = self.fields(x)
+        return True, exponential(self.words, self.words.times(q, logarithm(self.words, p)))
     raise Unsupported("a power")
 
 
-def _to_power(e: Fraction) -> Rule:
-    def rule(self: NormalForms, x: Variable) -> Value:
-        return True, self.words.power(self.operand(x, 0, self.field), e)
-
-    return rule
+def _function(of: Callable[[Words, Polynomial], Polynomial]) -> Rule:
+    """Return the rule of an elementwise function."""
+    return lambda self, x: (True, of(self.words, self.operand(x, 0, self.field)))
 
 
-def _exp(self: NormalForms, x: Variable) -> Value:
-    return True, self.words.exponential(self.operand(x, 0, self.field))
-
-
-def _expm1(self: NormalForms, x: Variable) -> Value:
-    out = dict(self.words.exponential(self.operand(x, 0, self.field)))
-    add_to(out, ONE, Fraction(-1))
-    return True, out
+def _to_power(e: Coefficient) -> Rule:
+    return _function(lambda words, p: words.power(p, e))
 
 
 def _log(self: NormalForms, x: Variable) -> Value:
     p = self.operand(x, 0, self.field)
-    (m, _), c = next(iter(p.items()), (((), ()), Fraction(0)))
+    (m, _), c = next(iter(p.items()), (((), ()), 0))
     if len(p) == len(m) == 1 and c > 0 and m[0][1] % 2 == 1:
         self.words.atoms[m[0][0]].positive = True  # or there is no logarithm
-    return True, self.words.logarithm(p)
+    return True, logarithm(self.words, p)
 
 
-def _log1p(self: NormalForms, x: Variable) -> Value:
-    out = dict(self.operand(x, 0, self.field))
-    add_to(out, ONE)
-    return True, self.words.logarithm(out)
-
-
-def _hyperbolic(above: int | None, below: int | None, c: Fraction = Fraction(1)) -> Rule:
+def _hyperbolic(above: int, below: int | None, c: Coefficient = 1) -> Rule:
     """Return the rule of c (e^x + above e^-x) / (e^x + below e^-x); None leaves a part out."""
 
-    def rule(self: NormalForms, x: Variable) -> Value:
-        p = self.operand(x, 0, self.field)
-        grows, falls = (self.words.exponential(scaled(p, Fraction(s))) for s in (1, -1))
+    def function(words: Words, p: Polynomial) -> Polynomial:
+        grows, falls = (exponential(words, scaled(p, sign)) for sign in (1, -1))
+        top = added(grows, falls, above)
+        bottom = ONE if below is None else added(grows, falls, below)
+        return scaled(words.times(top, words.power(bottom, -1)), c)
 
-        def part(sign: int | None) -> Polynomial:
-            if sign is None:
-                return ONE
-            out = dict(grows)
-            add_to(out, falls, Fraction(sign))
-            return out
-
-        quotient = self.words.power(part(below), Fraction(-1))
-        return True, scaled(self.words.times(part(above), quotient), c)
-
-    return rule
-
-
-def _sigmoid(self: NormalForms, x: Variable) -> Value:
-    p = dict(self.words.exponential(scaled(self.operand(x, 0, self.field), Fraction(-1))))
-    add_to(p, ONE)
-    return True, self.words.power(p, Fraction(-1))
-
-
-def _softplus(self: NormalForms, x: Variable) -> Value:
-    p = dict(self.words.exponential(self.operand(x, 0, self.field)))
-    add_to(p, ONE)
-    return True, self.words.logarithm(p)
+    return _function(function)
 
 
 def _absolute(self: NormalForms, x: Variable) -> Value:
-    p = self.operand(x, 0, self.field)
+    p, words = self.operand(x, 0, self.field), self.words
     if x.dtype.kind != "f" or len(p) != 1:
         raise Unsupported("the absolute value of a sum")
-    ((m, _), c) = next(iter(p.items()))
-    out: Polynomial = single(c=abs(c))
-    for i, e in m:
-        atom = self.words.atoms[i]
-        if e % 2:
-            atom = self.words.absolute(i)
-        out = self.words.times(out, self.words.factor(atom, e))
-    return True, out
+    (((m, _), c),) = p.items()
+    factors = [words.factor(absolute(words, i) if e % 2 else words.atoms[i], e) for i, e in m]
+    return True, reduce(words.times, factors, single(c=magnitude(c)))
 
 
 def _same(self: NormalForms, x: Variable) -> Value:
@@ -345,11 +309,11 @@ def _inv(self: NormalForms, x: Variable) -> Value:
 
 
 def _solve(self: NormalForms, x: Variable) -> Value:
-    p, q = self.matrices(x)
-    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
+    return _solved(self, x, *self.matrices(x))
 
 
-def _solved(self: NormalForms, x: Variable, inverse: Polynomial, q: Polynomial) -> Value:
+def _solved(self: NormalForms, x: Variable, p: Polynomial, q: Polynomial) -> Value:
+    inverse = self.words.inverse(p, _side(x.inputs[0]))
     if x.inputs[0].ndim > 2 or x.inputs[1].ndim > 2:
         raise Unsupported("several systems")
     if x.inputs[1].ndim == 1:
@@ -357,27 +321,26 @@ def _solved(self: NormalForms, x: Variable, inverse: Polynomial, q: Polynomial) 
     return False, self.words.times(inverse, q)
 
 
-def _triangle(lower: bool) -> str:
-    return "lower_triangular" if lower else "upper_triangular"
-
-
 def _solve_triangular(self: NormalForms, x: Variable) -> Value:
     lower, turned, unit = x.op.params  # type: ignore[union-attr]
-    if unit or not fact(x.inputs[0], _triangle(lower)):
-        raise Unsupported("a triangle of a matrix")
+    _check_triangle(x, lower)
+    if unit:
+        raise Unsupported("ones on a diagonal")
     p, q = self.matrices(x)
-    p = self.words.transpose(p) if turned else p
-    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
+    return _solved(self, x, self.words.transpose(p) if turned else p, q)
 
 
 def _cho_solve(self: NormalForms, x: Variable) -> Value:
     (lower,) = x.op.params  # type: ignore[union-attr]
-    if not fact(x.inputs[0], _triangle(lower)):
-        raise Unsupported("a triangle of a matrix")
+    _check_triangle(x, lower)
     p, q = self.matrices(x)
     pair = p, self.words.transpose(p)
-    whole = self.words.times(*(pair if lower else pair[::-1]))
-    return _solved(self, x, self.words.inverse(whole, _side(x.inputs[0])), q)
+    return _solved(self, x, self.words.times(*(pair if lower else pair[::-1])), q)
+
+
+def _check_triangle(x: Variable, lower: bool) -> None:
+    if not fact(x.inputs[0], "lower_triangular" if lower else "upper_triangular"):
+        raise Unsupported("a triangle of a matrix")
 
 
 def _cholesky(self: NormalForms, x: Variable) -> Value:
@@ -411,10 +374,8 @@ def _diagonal(self: NormalForms, x: Variable) -> Value:
     rows, columns, _ = shape_of(x.inputs[0])
     if rows != columns or rows == 1:
         raise Unsupported("a diagonal of a rectangle")
-    out: Polynomial = {}
-    for (m, w), c in self.operand(x, 0, self.matrix).items():
-        add_to(out, self.words.times(single(m, (), c), self.words.main_diagonal(w, rows)))
-    return True, out
+    p = self.operand(x, 0, self.matrix)
+    return True, self.words.mapped(p, lambda word: self.words.main_diagonal(word, rows))
 
 
 def _trace(self: NormalForms, x: Variable) -> Value:
@@ -431,28 +392,29 @@ def _sums(self: NormalForms, x: Variable) -> Value:
 
 def _mean(self: NormalForms, x: Variable) -> Value:
     shape = x.inputs[0].type.shape
-    axis = x.op.axis  # type: ignore[union-attr]
-    count: Polynomial = ONE
-    for k in range(-len(shape), 0) if axis is None else axis:
-        count = self.words.times(count, self.words.size(shape[k]))
-    share = self.words.power(count, Fraction(-1))
+    sizes = [self.words.size(shape[k]) for k in _axes(x)]
+    share = self.words.power(reduce(self.words.times, sizes, ONE), -1)
     return False, self.words.times(share, _total(self, x))
+
+
+def _axes(x: Variable) -> Sequence[int]:
+    axis: Sequence[int] | None = x.op.axis  # type: ignore[union-attr]
+    return range(-x.inputs[0].ndim, 0) if axis is None else axis
 
 
 def _total(self: NormalForms, x: Variable) -> Polynomial:
     """Return a sum over rows, columns or both, as products with rows of ones."""
     (y,) = x.inputs
-    axis = x.op.axis  # type: ignore[union-attr]
     rows, columns, _ = shape_of(y)
     if y.ndim > 2:
         raise Unsupported("sums of several matrices")
-    axes = range(-y.ndim, 0) if axis is None else axis
+    axes = _axes(x)
     p = self.operand(x, 0, self.matrix)
     words = self.words
     if -2 in axes and rows != 1:
         p = words.times(single((), (words.ones(rows),)), p)
     if -1 in axes and columns != 1:
-        p = words.times(p, single((), ((words.ones(columns)[0], True),)))
+        p = words.times(p, single((), (words.column_of_ones(columns),)))
     if -1 in axes and -2 not in axes and not x.op.keepdims:  # type: ignore[union-attr]
         p = words.transpose(p)
     return p
@@ -463,10 +425,8 @@ def _size(self: NormalForms, x: Variable) -> Value:
 
 
 def _det(self: NormalForms, x: Variable) -> Value:
-    out = ONE
-    for p, e in _factors(self, x):
-        out = self.words.times(out, self.words.power(p, Fraction(e)))
-    return True, out
+    powers = [self.words.power(p, e) for p, e in _factors(self, x)]
+    return True, reduce(self.words.times, powers, ONE)
 
 
 def _factors(self: NormalForms, x: Variable) -> list[tuple[Polynomial, int]]:
@@ -487,10 +447,10 @@ def _item(self: NormalForms, x: Variable) -> Value:
     out: Polynomial = {} if index else ONE
     for p, e in _factors(self, source):
         if index:
-            add_to(out, words.logarithm(p), Fraction(e))
+            add_to(out, logarithm(words, p), e)
         else:
             words.laws["sign_matmulo"] = None
-            out = words.times(out, words.sign(p, e))
+            out = words.times(out, sign(words, p, e))
     return True, out
 
 
@@ -517,16 +477,15 @@ def _linear(self: NormalForms, x: Variable) -> Value:
     y, *others = x.inputs
     rest = tuple([(key_of(self.field(z)), z.type.shape) for z in others])
     rows, columns, batch = shape_of(x)
-    out: Polynomial = {}
-    for (m, _), c in self.operand(x, 0, self.field).items():
-        scalars, arrays = self.words.scalars_of(m)
+
+    def moved(arrays: Monomial) -> Polynomial:
         if not arrays:
             raise Unsupported("a number stretched to an array")
         key = x.op, arrays, y.type.shape, x.type.shape, rest
         about = {"rows": rows, "columns": columns, "batch": batch, "graph": x}
-        atom = self.words.atom("moved", key, **about)
-        add_to(out, self.words.times(single(scalars, (), c), self.words.factor(atom)))
-    return True, out
+        return self.words.factor(self.words.atom("moved", key, **about))
+
+    return True, self.words.mapped_arrays(self.operand(x, 0, self.field), moved)
 
 
 # With the law of the catalogue that a step follows from, its main one if there are several.
@@ -535,7 +494,7 @@ RING: dict[Op | type[Op], tuple[Rule, str]] = {
     elementwise.subtract: (_sum(-1), "gather_subtract_multiplyo"),
     elementwise.multiply: (_scaled_by(1), "distribute_multiply_addo"),
     elementwise.negative: (_negative, "negate_subtracto"),
-    elementwise.square: (_to_power(Fraction(2)), "square_multiplyo"),
+    elementwise.square: (_to_power(2), "square_multiplyo"),
     elementwise.Elementwise("power"): (_power, "merge_whole_powero"),
     Matmul: (_matmul, "associate_matmulo"),
     Outer: (_outer, "associate_outer_matrixo"),
@@ -551,17 +510,26 @@ RING: dict[Op | type[Op], tuple[Rule, str]] = {
 }
 RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
     elementwise.true_divide: (_scaled_by(-1), "cancel_divide_multiplyo"),
-    elementwise.reciprocal: (_to_power(Fraction(-1)), "reciprocal_powero"),
+    elementwise.reciprocal: (_to_power(-1), "reciprocal_powero"),
     elementwise.sqrt: (_to_power(HALF), "sqrt_powero"),
-    elementwise.exp: (_exp, "distribute_exp_addo"),
-    elementwise.expm1: (_expm1, "expm1_subtracto"),
+    elementwise.exp: (_function(exponential), "distribute_exp_addo"),
+    elementwise.expm1: (
+        _function(lambda w, p: added(exponential(w, p), ONE, -1)),
+        "expm1_subtracto",
+    ),
     elementwise.log: (_log, "distribute_log_multiplyo"),
-    elementwise.log1p: (_log1p, "log1p_addo"),
+    elementwise.log1p: (_function(lambda w, p: logarithm(w, added(p, ONE))), "log1p_addo"),
     elementwise.sinh: (_hyperbolic(-1, None, HALF), "exponential_hyperbolico"),
     elementwise.cosh: (_hyperbolic(1, None, HALF), "exponential_hyperbolico"),
     elementwise.tanh: (_hyperbolic(-1, 1), "exponential_tanho"),
-    elementwise.sigmoid: (_sigmoid, "sigmoid_divideo"),
-    elementwise.softplus: (_softplus, "softplus_logo"),
+    elementwise.sigmoid: (
+        _function(lambda w, p: w.power(added(exponential(w, scaled(p, -1)), ONE), -1)),
+        "sigmoid_divideo",
+    ),
+    elementwise.softplus: (
+        _function(lambda w, p: logarithm(w, added(exponential(w, p), ONE))),
+        "softplus_logo",
+    ),
     elementwise.absolute: (_absolute, "distribute_absolute_multiplyo"),
     Cast: (_same, "remove_casto"),
     Inv: (_inv, "reverse_inv_matmulo"),

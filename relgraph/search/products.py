@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +23,7 @@ from relgraph.search.labels import (
     Reference,
     flipped,
     quotient,
+    raised,
     rational,
 )
 from relgraph.search.sums import Piece, join
@@ -325,7 +325,7 @@ def _powers(
     operands, exponents = [], []
     for place, (ref, e) in enumerate(refs):
         operand = instead.get(place) or values.operand(ref)
-        c = rational(c * Fraction(operand.coefficient) ** e)
+        c = rational(c * raised(operand.coefficient, e))
         if operand.shape == (1, 1) and operand.state.inverse:  # a reciprocal of a scalar
             operand, e = operand._replace(state=State(operand.state.x)), -e
         operands.append(operand)

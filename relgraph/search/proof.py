@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError, count_of
@@ -21,7 +20,7 @@ from relgraph.ops.linalg.solve import Inv, Solve, SystemOp
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims
 from relgraph.search.normal_form import NormalForms
-from relgraph.search.polynomials import Budget, Exhausted, Polynomial, Unsupported, add_to
+from relgraph.search.polynomials import Budget, Exhausted, Polynomial, Unsupported, added
 from relgraph.search.word_graphs import WordGraphs, is_tensor
 from relgraph.search.words import Words
 
@@ -276,8 +275,7 @@ class _Proof:
         words = self.words
         is_field = self.reading.values[a][0] or self.reading.values[b][0]
         read = self.reading.field if is_field else self.reading.matrix
-        difference = dict(read(a))
-        add_to(difference, read(b), Fraction(-1))
+        difference = added(read(a), read(b), -1)
         path = self._cleared(words.settled(difference))
         if path is None:
             return None

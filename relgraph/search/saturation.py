@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from relgraph.ir.types import Dim
 from relgraph.search.egraph import EGraph, Node, Scalars, children, extent
 from relgraph.search.gathering import gathers
-from relgraph.search.labels import Reference, act, inverted, quotient, rational, transposed
+from relgraph.search.labels import Reference, act, inverted, quotient, raised, transposed
 
 LONGEST_PRODUCT = 64
 LONGEST_PART = 16  # of the adjacent factors that are a term of their own
@@ -436,7 +435,7 @@ class Saturation:
             forms = [form for form in egraph.hadamards(factor) if form[-1] != ref[1]]
             for c, inner, _ in self._new(forms, "flatten elementwise", ref[1], p):
                 flat = egraph.hadamard(rest + [(y, f * e) for y, f in inner])
-                new = egraph.scaled(rational(Fraction(c) ** e), flat)
+                new = egraph.scaled(raised(c, e), flat)
                 self._union(ref, new, ELEMENTWISE_ASSOCIATIVITY)
             if e == 1 or (e == 2 and not rest):
                 others = rest or [(factor, 1)] * (e - 1)
@@ -494,7 +493,7 @@ class Saturation:
             if not seq or not egraph.all_square([factor[1:] for factor in seq]):
                 continue
             if isinstance(n, int):
-                c, scalars = rational(Fraction(c) ** n), tuple([(s, e * n) for s, e in scalars])
+                c, scalars = raised(c, n), tuple([(s, e * n) for s, e in scalars])
             elif c != 1 or scalars:
                 continue
             dets = tuple([(egraph.det(factor), 1) for factor in seq])

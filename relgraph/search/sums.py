@@ -11,7 +11,7 @@ from relgraph.ir.types import Dim, TensorType
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.elementwise import add, multiply, negative, subtract
 from relgraph.search.egraph import Node, Shape
-from relgraph.search.labels import Label, Reference
+from relgraph.search.labels import Label, Reference, magnitude
 from relgraph.search.values import Candidate, Operand, Values, plain
 
 
@@ -64,7 +64,7 @@ def _additions(values: Values, terms: Sequence[Reference], in_products: bool = F
         result = values.scaled(operands[0].coefficient, parts[0])
         for part, operand in zip(parts[1:], operands[1:], strict=True):
             op = subtract if operand.coefficient < 0 else add
-            result = op(result, values.scaled(max(operand.coefficient, -operand.coefficient), part))
+            result = op(result, values.scaled(magnitude(operand.coefficient), part))
         return add(result, values.number(number)) if number else result
 
     if values.is_batch(*others):

@@ -16,6 +16,7 @@ from relgraph.ops.linalg.solve import Det, Inv
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
+from relgraph.search.labels import Coefficient
 from relgraph.search.normal_form import NormalForms
 from relgraph.search.polynomials import Atom, Monomial, Polynomial, Unsupported, Word, key_of
 
@@ -62,7 +63,7 @@ class WordGraphs:
 
     # Numbers and sums.
 
-    def number(self, c: Fraction) -> Variable:
+    def number(self, c: Coefficient) -> Variable:
         """Return a number."""
         if self.dtype.kind != "f":
             return constant(int(c), self.dtype)
@@ -72,7 +73,7 @@ class WordGraphs:
             return one
         return elementwise.true_divide(one, constant(float(c.denominator), self.dtype))  # type: ignore[no-any-return]
 
-    def total(self, terms: list[tuple[Fraction, Variable | None]]) -> Variable:
+    def total(self, terms: list[tuple[Coefficient, Variable | None]]) -> Variable:
         """Return a sum of multiples; None stands for 1."""
         terms = sorted(terms, key=lambda term: term[0] < 0)
         out: Variable | None = None
@@ -84,11 +85,11 @@ class WordGraphs:
             elif c == -1:
                 graph = -graph
             elif c != 1 and c.numerator in (1, -1) and Fraction(float(c)) != c:
-                graph = (graph if c > 0 else -graph) / self.number(Fraction(c.denominator))
+                graph = (graph if c > 0 else -graph) / self.number(c.denominator)
             elif c != 1:
                 graph = self.number(c) * graph
             out = graph if out is None else (out - graph if sign < 0 else out + graph)
-        return self.number(Fraction(0)) if out is None else out
+        return self.number(0) if out is None else out
 
     # Elementwise expressions.
 
@@ -105,10 +106,10 @@ class WordGraphs:
         below = [self._power(i, -e) for i, e in m if e < 0]
         if not above and not below:
             return None
-        top = reduce(elementwise.multiply, above) if above else self.number(Fraction(1))
+        top = reduce(elementwise.multiply, above) if above else self.number(1)
         return top / reduce(elementwise.multiply, below) if below else top
 
-    def _power(self, number: int, e: Fraction) -> Variable:
+    def _power(self, number: int, e: Coefficient) -> Variable:
         graph = self.atom(number)
         if e == 1:
             return graph
@@ -145,7 +146,7 @@ class WordGraphs:
             case "exp":
                 return elementwise.exp(self._product(x))  # type: ignore[no-any-return]
             case "log":
-                inner = self.number(Fraction(x)) if isinstance(x, int) else self.atom(x[0])
+                inner = self.number(x) if isinstance(x, int) else self.atom(x[0])
                 return elementwise.log(elementwise.absolute(inner))  # type: ignore[no-any-return]
             case "absolute":
                 return elementwise.absolute(self.atom(x))  # type: ignore[no-any-return]
@@ -189,7 +190,7 @@ class WordGraphs:
 
     def _product(self, m: Monomial) -> Variable:
         product = self.monomial(m)
-        return self.number(Fraction(1)) if product is None else product
+        return self.number(1) if product is None else product
 
     def _element(self, word: Word, atom: Atom) -> Variable:
         if not word:
