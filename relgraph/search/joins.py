@@ -8,19 +8,18 @@ count as in any rewriting; what comes out is embedded, and is equal to the node'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Any
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
-from relgraph.relations.pattern import PatternNode
+from relgraph.relations.pattern import PatternNode, subterms
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.rewriters import GraphRewriter
 from relgraph.search.candidates import Candidates
-from relgraph.search.egraph import Node
 from relgraph.search.labels import Reference, transposed
-from relgraph.search.values import Candidate, State
+from relgraph.search.values import State
 
 SPELLINGS = 12  # how many graphs show one node
 FORMS = 4  # how many nodes of an operand's class are spelt out
@@ -43,10 +42,10 @@ class Joins:
         for relation in map(as_relation, relations):
             for directed in _directions(relation):
                 self.rewriters.append((directed, GraphRewriter([directed], "once")))
-                for clause in directed.clauses or ():
-                    self.depth = max(self.depth, _depth(clause.left), _depth(clause.right))
-                    self.ops |= _ops(clause.left) | _ops(clause.right)
-        self.depth = min(self.depth, DEEPEST)
+                sides = [side for c in directed.clauses or () for side in (c.left, c.right)]
+                self.depth = min(DEEPEST, max([self.depth, *map(_depth, sides)]))
+                parts = [part for side in sides for part in subterms(side)]
+                self.ops |= {part.op for part in parts if isinstance(part, PatternNode)}
         self.shown: set[Variable] = set()
         self.placeholders: dict[Variable, Reference] = {}
 
@@ -99,20 +98,13 @@ class Joins:
             if label[2] or node[0] in ("leaf", "rows"):
                 continue
             for candidate in candidates.spelt(node, label):
-                yield from self._applied(candidates, candidate, node, depth)
+                operands = [
+                    list(islice(self._spellings(candidates, need, depth - 1), FORMS))
+                    for need in candidate.needs
+                ]
+                for values in islice(product(*operands), SPELLINGS):
+                    yield candidate.build(*values)
         yield self._placeholder(candidates, state)
-
-    def _applied(
-        self, candidates: Candidates, candidate: Candidate, node: Node, depth: int
-    ) -> Iterator[Variable]:
-        if any(need.factored or need.scale != 1 for need in candidate.needs):
-            return
-        operands: list[Sequence[Variable]] = [
-            list(islice(self._spellings(candidates, need, depth - 1), FORMS))
-            for need in candidate.needs
-        ]
-        for values in islice(product(*operands), SPELLINGS):
-            yield candidate.build(*values)
 
 
 def _directions(relation: Relation) -> Iterator[Relation]:
@@ -123,25 +115,6 @@ def _directions(relation: Relation) -> Iterator[Relation]:
         return
 
 
-def _ops(term: Any) -> frozenset[Any]:
-    """Return the ops of a side of a relation."""
-    ops = set()
-    stack = [term]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, PatternNode):
-            ops.add(part.op)
-            stack += part.args
-    return frozenset(ops)
-
-
 def _depth(term: Any) -> int:
     """Return how many ops deep a side of a relation is."""
-    deepest = 0
-    stack = [(term, 1)]
-    while stack:
-        part, depth = stack.pop()
-        if isinstance(part, PatternNode):
-            deepest = max(deepest, depth)
-            stack += [(x, depth + 1) for x in part.args]
-    return deepest
+    return 1 + max(map(_depth, term.args), default=0) if isinstance(term, PatternNode) else 0

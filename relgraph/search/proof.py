@@ -382,7 +382,7 @@ class _Proof:
         """Yield the difference of the ends, and its products, up to zero."""
         left = self.question.left
         start = elementwise.subtract(*ends)
-        reached = writing.difference(self.words.settled(difference), left, is_field)
+        reached = writing.written(is_field, self.words.settled(difference), left)
         if reached is not start:
             yield Step(("cancel_subtract_selfo",), start, reached)
         for how, number, turned, result in path:
@@ -397,9 +397,17 @@ class _Proof:
                 matrix = TRANSPOSE(matrix) if turned else matrix
                 operands = (matrix, reached) if how == "left" else (reached, matrix)
                 before = Matmul()(*operands)
-            after = writing.difference(result, before, is_field)
+            after = writing.written(is_field, result, before)
             yield Step((law,), before, after)
             reached = after
+
+
+_ASSUMED = {
+    elementwise.log: "{} is positive",
+    elementwise.log1p: "1 + {} is positive",
+    elementwise.sqrt: "{} is not negative",
+    elementwise.reciprocal: "{} is not 0",
+}
 
 
 def assumptions(nodes: Sequence[Variable]) -> tuple[str, ...]:
@@ -411,14 +419,8 @@ def assumptions(nodes: Sequence[Variable]) -> tuple[str, ...]:
         first, last = x.inputs[0], x.inputs[-1]
         if isinstance(x.op, Inv | SystemOp):
             out[f"{pprint(first)} is invertible"] = None
-        elif x.op is elementwise.log:
-            out[f"{pprint(first)} is positive"] = None
-        elif x.op is elementwise.log1p:
-            out[f"1 + {pprint(first)} is positive"] = None
-        elif x.op is elementwise.sqrt:
-            out[f"{pprint(first)} is not negative"] = None
-        elif x.op is elementwise.reciprocal:
-            out[f"{pprint(first)} is not 0"] = None
+        elif x.op in _ASSUMED:
+            out[_ASSUMED[x.op].format(pprint(first))] = None
         elif x.op is elementwise.true_divide and not isinstance(last, Constant):
             out[f"{pprint(last)} is not 0"] = None
         elif x.op is POWER and isinstance(last, Constant) and last.uniform is not None:

@@ -35,12 +35,9 @@ class WordGraphs:
     def of(self, x: Variable) -> Variable:
         """Return the normal form of a node as a graph of its type, or raise."""
         self.dtype = x.dtype
-        elementwise_, p = self.reading.values[x]
-        if elementwise_:
-            return self._fitted(self.field(p), x)
-        return self._fitted(self.matrix(p, x), x)
+        return self.written(*self.reading.values[x], x)
 
-    def difference(self, p: Polynomial, like: Variable, is_field: bool) -> Variable:
+    def written(self, is_field: bool, p: Polynomial, like: Variable) -> Variable:
         """Return a polynomial as a graph of the type of another graph."""
         return self._fitted(self.field(p) if is_field else self.matrix(p, like), like)
 
@@ -136,39 +133,42 @@ class WordGraphs:
         x = atom.content
         match atom.kind:
             case "graph":
-                return self._as_atom(atom)
+                graph = self._as_atom(atom)
             case "word":
-                return self._element(x[0], atom)
+                graph = self._element(x[0], atom)
             case "product":
-                return self._product(x)
+                graph = self._product(x)
             case "power":
-                return self.field(dict(x))
+                graph = self.field(dict(x))
             case "exp":
-                return elementwise.exp(self._product(x))  # type: ignore[no-any-return]
+                graph = elementwise.exp(self._product(x))
             case "log":
                 inner = self.number(x) if isinstance(x, int) else self.atom(x[0])
-                return elementwise.log(elementwise.absolute(inner))  # type: ignore[no-any-return]
+                graph = elementwise.log(elementwise.absolute(inner))
             case "absolute":
-                return elementwise.absolute(self.atom(x))  # type: ignore[no-any-return]
+                graph = elementwise.absolute(self.atom(x))
             case "sign":
-                return elementwise.sign(self.atom(x))  # type: ignore[no-any-return]
+                graph = elementwise.sign(self.atom(x))
             case "size":
-                return self._size(x)
+                graph = self._size(x)
             case "ones":
-                return self._ones(x)
+                graph = self._ones(x)
             case "diagonal":
-                return Diag(0)(self._product(x))  # type: ignore[no-any-return]
+                graph = Diag(0)(self._product(x))
             case "inverse":
-                return inv(self.square(dict(x), atom.rows))  # type: ignore[no-any-return]
+                graph = inv(self.square(dict(x), atom.rows))
             case "det":
-                return Det()(self.square(dict(x), None))  # type: ignore[no-any-return]
+                graph = Det()(self.square(dict(x), None))
             case "trace":
-                return self._trace(x)
+                graph = self.word(x)
+                graph = Trace()(graph) if graph.ndim == 2 else graph
             case "moved":
-                return self._moved(atom)
+                graph = self._moved(atom)
             case "main_diagonal":
-                return Diagonal(0)(self.word(x))  # type: ignore[no-any-return]
-        raise Unsupported(atom.kind)
+                graph = Diagonal(0)(self.word(x))
+            case _:
+                raise Unsupported(atom.kind)
+        return graph
 
     def _as_atom(self, atom: Atom) -> Variable:
         """Return a graph with the dimensions of its atom."""
@@ -206,10 +206,6 @@ class WordGraphs:
         if isinstance(n, int):
             return Eye(n, n, 0, self.dtype.name)()  # type: ignore[no-any-return]
         return Diag(0)(self._ones(n))  # type: ignore[no-any-return]
-
-    def _trace(self, word: Word) -> Variable:
-        graph = self.word(word)
-        return Trace()(graph) if graph.ndim == 2 else graph
 
     # Matrices.
 
