@@ -38,7 +38,6 @@ from relgraph.search.polynomials import (
     Monomial,
     Polynomial,
     Unsupported,
-    add_to,
     added,
     key_of,
     scaled,
@@ -171,11 +170,24 @@ class NormalForms:
 # The rules, by op or by class of op.
 
 
+def _elementwise(of: Callable[..., Polynomial]) -> Rule:
+    """Return the rule of a function of words and the operands as elementwise expressions."""
+    return lambda self, x: (True, of(self.words, *self.fields(x)))
+
+
+def _matrix(of: Callable[..., Polynomial]) -> Rule:
+    """Return the rule of a function of words and the operands as matrices."""
+    return lambda self, x: (False, of(self.words, *self.matrices(x)))
+
+
+def _to_power(e: Coefficient) -> Rule:
+    return _elementwise(lambda words, p: words.power(p, e))
+
+
 def _sum(sign: int) -> Rule:
     def rule(self: NormalForms, x: Variable) -> Value:
         alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in x.inputs]
-        read = self.matrix if all(alike) else self.field
-        a, b = (self.operand(x, k, read) for k in (0, 1))
+        a, b = self.matrices(x) if all(alike) else self.fields(x)
         return not all(alike), added(a, b, sign)
 
     return rule
@@ -183,8 +195,8 @@ def _sum(sign: int) -> Rule:
 
 def _negative(self: NormalForms, x: Variable) -> Value:
     elementwise_ = self.values[x.inputs[0]][0]
-    read = self.field if elementwise_ else self.matrix
-    return elementwise_, scaled(self.operand(x, 0, read), -1)
+    (p,) = self.fields(x) if elementwise_ else self.matrices(x)
+    return elementwise_, scaled(p, -1)
 
 
 def _scaled_by(power: int) -> Rule:
@@ -215,21 +227,11 @@ def _power(self: NormalForms, x: Variable) -> Value:
     raise Unsupported("a power")
 
 
-def _function(of: Callable[[Words, Polynomial], Polynomial]) -> Rule:
-    """Return the rule of an elementwise function."""
-    return lambda self, x: (True, of(self.words, self.operand(x, 0, self.field)))
-
-
-def _to_power(e: Coefficient) -> Rule:
-    return _function(lambda words, p: words.power(p, e))
-
-
-def _log(self: NormalForms, x: Variable) -> Value:
-    p = self.operand(x, 0, self.field)
+def _log(words: Words, p: Polynomial) -> Polynomial:
     (m, _), c = next(iter(p.items()), (((), ()), 0))
     if len(p) == len(m) == 1 and c > 0 and m[0][1] % 2 == 1:
-        self.words.atoms[m[0][0]].positive = True  # or there is no logarithm
-    return True, logarithm(self.words, p)
+        words.atoms[m[0][0]].positive = True  # or there is no logarithm
+    return logarithm(words, p)
 
 
 def _hyperbolic(above: int, below: int | None, c: Coefficient = 1) -> Rule:
@@ -241,7 +243,7 @@ def _hyperbolic(above: int, below: int | None, c: Coefficient = 1) -> Rule:
         bottom = ONE if below is None else added(grows, falls, below)
         return scaled(words.times(top, words.power(bottom, -1)), c)
 
-    return _function(function)
+    return _elementwise(function)
 
 
 def _absolute(self: NormalForms, x: Variable) -> Value:
@@ -269,31 +271,29 @@ def _matmul(self: NormalForms, x: Variable) -> Value:
         raise Unsupported("a size that may be another one")
     p, q = self.matrices(x)
     words = self.words
-    if len(p) > 1:
-        words.laws["distribute_add_matmulo"] = None
-    if len(q) > 1:
-        words.laws["distribute_matmul_addo"] = None
-    if b.ndim == 1:
-        q = words.transpose(q)
-        if a.ndim == 2:  # a vector is a row
-            return False, words.transpose(words.times(p, q))
-    return False, words.times(p, q)
-
-
-def _outer(self: NormalForms, x: Variable) -> Value:
-    p, q = self.matrices(x)
-    return False, self.words.times(self.words.transpose(p), q)
-
-
-def _transpose(self: NormalForms, x: Variable) -> Value:
-    return False, self.words.transpose(self.operand(x, 0, self.matrix))
+    for terms, law in ((p, "distribute_add_matmulo"), (q, "distribute_matmul_addo")):
+        if len(terms) > 1:
+            words.laws[law] = None
+    product = words.times(p, words.transpose(q) if b.ndim == 1 else q)
+    is_column = b.ndim == 1 and a.ndim == 2  # a vector is a row
+    return False, words.transpose(product) if is_column else product
 
 
 def _permuted(self: NormalForms, x: Variable) -> Value:
-    axes: Sequence[int] = x.op.axes  # type: ignore[union-attr]
+    axes = _axes(x)
     if len(axes) < 2 or tuple(axes) != (*range(-len(axes), -2), -1, -2):
         return _linear(self, x)
-    return _transpose(self, x)
+    return False, self.words.transpose(self.operand(x, 0, self.matrix))
+
+
+def _params(x: Variable) -> tuple[Any, ...]:
+    return x.op.params  # type: ignore[union-attr]
+
+
+def _axes(x: Variable) -> Sequence[int]:
+    """Return the axes that an op speaks of, by default all."""
+    axes: Sequence[int] | None = _params(x)[0]
+    return range(-x.inputs[0].ndim, 0) if axes is None else axes
 
 
 def _side(x: Variable) -> Dim:
@@ -309,38 +309,24 @@ def _inv(self: NormalForms, x: Variable) -> Value:
 
 
 def _solve(self: NormalForms, x: Variable) -> Value:
-    return _solved(self, x, *self.matrices(x))
-
-
-def _solved(self: NormalForms, x: Variable, p: Polynomial, q: Polynomial) -> Value:
-    inverse = self.words.inverse(p, _side(x.inputs[0]))
-    if x.inputs[0].ndim > 2 or x.inputs[1].ndim > 2:
+    p, q = self.matrices(x)
+    a, b = x.inputs
+    words = self.words
+    if isinstance(x.op, SolveTriangular | ChoSolve):
+        lower, turned, unit = (*x.op.params, False, False)[:3]
+        if unit or not fact(a, "lower_triangular" if lower else "upper_triangular"):
+            raise Unsupported("a triangle of a matrix")
+        transpose = words.transpose(p)
+        if isinstance(x.op, ChoSolve):
+            p = words.times(p, transpose) if lower else words.times(transpose, p)
+        elif turned:
+            p = transpose
+    inverse = words.inverse(p, _side(a))
+    if a.ndim > 2 or b.ndim > 2:
         raise Unsupported("several systems")
-    if x.inputs[1].ndim == 1:
-        return False, self.words.times(q, self.words.transpose(inverse))
-    return False, self.words.times(inverse, q)
-
-
-def _solve_triangular(self: NormalForms, x: Variable) -> Value:
-    lower, turned, unit = x.op.params  # type: ignore[union-attr]
-    _check_triangle(x, lower)
-    if unit:
-        raise Unsupported("ones on a diagonal")
-    p, q = self.matrices(x)
-    return _solved(self, x, self.words.transpose(p) if turned else p, q)
-
-
-def _cho_solve(self: NormalForms, x: Variable) -> Value:
-    (lower,) = x.op.params  # type: ignore[union-attr]
-    _check_triangle(x, lower)
-    p, q = self.matrices(x)
-    pair = p, self.words.transpose(p)
-    return _solved(self, x, self.words.times(*(pair if lower else pair[::-1])), q)
-
-
-def _check_triangle(x: Variable, lower: bool) -> None:
-    if not fact(x.inputs[0], "lower_triangular" if lower else "upper_triangular"):
-        raise Unsupported("a triangle of a matrix")
+    if b.ndim == 1:
+        return False, words.times(q, words.transpose(inverse))
+    return False, words.times(inverse, q)
 
 
 def _cholesky(self: NormalForms, x: Variable) -> Value:
@@ -349,79 +335,61 @@ def _cholesky(self: NormalForms, x: Variable) -> Value:
     if not elementwise_ and self.words.transpose(p) == p:  # it reads one triangle
         ((_, (letter,)),) = factor
         turned = letter[0], True
-        (lower,) = x.op.params  # type: ignore[union-attr]
-        first, second = (letter, turned) if lower else (turned, letter)
+        first, second = (letter, turned) if _params(x)[0] else (turned, letter)
         self.words.rules.setdefault(second, [(True, (first,), p)])
     return elementwise_, factor
 
 
 def _eye(self: NormalForms, x: Variable) -> Value:
-    n, m, k, _ = x.op.params  # type: ignore[union-attr]
+    n, m, k, _ = _params(x)
     if x.inputs or n != m or k != 0 or n == 1:
         raise Unsupported("another diagonal")
     return False, ONE
 
 
 def _diag(self: NormalForms, x: Variable) -> Value:
-    if x.op.params != (0,) or x.ndim != 2:  # type: ignore[union-attr]
+    if _params(x) != (0,) or x.ndim != 2:
         raise Unsupported("another diagonal")
     return False, self.words.diagonal(self.operand(x, 0, self.field))
 
 
 def _diagonal(self: NormalForms, x: Variable) -> Value:
-    if x.op.params != (0,) or x.ndim != 1 or None in x.inputs[0].type.shape:  # type: ignore[union-attr]
-        raise Unsupported("another diagonal")
     rows, columns, _ = shape_of(x.inputs[0])
-    if rows != columns or rows == 1:
-        raise Unsupported("a diagonal of a rectangle")
+    if _params(x) != (0,) or x.ndim != 1 or rows is None or rows != columns or rows == 1:
+        raise Unsupported("another diagonal")
     p = self.operand(x, 0, self.matrix)
     return True, self.words.mapped(p, lambda word: self.words.main_diagonal(word, rows))
 
 
 def _trace(self: NormalForms, x: Variable) -> Value:
-    (y,) = x.inputs
-    rows, columns, batch = shape_of(y)
+    rows, columns, batch = shape_of(x.inputs[0])
     if batch or rows is None or rows != columns:
         raise Unsupported("traces of several matrices")
     return True, self.words.trace_of(self.operand(x, 0, self.matrix), rows)
 
 
-def _sums(self: NormalForms, x: Variable) -> Value:
-    return False, _total(self, x)
-
-
-def _mean(self: NormalForms, x: Variable) -> Value:
-    shape = x.inputs[0].type.shape
-    sizes = [self.words.size(shape[k]) for k in _axes(x)]
-    share = self.words.power(reduce(self.words.times, sizes, ONE), -1)
-    return False, self.words.times(share, _total(self, x))
-
-
-def _axes(x: Variable) -> Sequence[int]:
-    axis: Sequence[int] | None = x.op.axis  # type: ignore[union-attr]
-    return range(-x.inputs[0].ndim, 0) if axis is None else axis
-
-
-def _total(self: NormalForms, x: Variable) -> Polynomial:
-    """Return a sum over rows, columns or both, as products with rows of ones."""
+def _total(self: NormalForms, x: Variable) -> Value:
+    """Return a sum or mean over rows, columns or both, as products with rows of ones."""
     (y,) = x.inputs
     rows, columns, _ = shape_of(y)
+    words, axes = self.words, _axes(x)
     if y.ndim > 2:
         raise Unsupported("sums of several matrices")
-    axes = _axes(x)
     p = self.operand(x, 0, self.matrix)
-    words = self.words
     if -2 in axes and rows != 1:
         p = words.times(single((), (words.ones(rows),)), p)
     if -1 in axes and columns != 1:
         p = words.times(p, single((), (words.column_of_ones(columns),)))
     if -1 in axes and -2 not in axes and not x.op.keepdims:  # type: ignore[union-attr]
         p = words.transpose(p)
-    return p
+    if isinstance(x.op, Mean):
+        sizes = [words.size(y.type.shape[axis]) for axis in axes]
+        p = words.times(words.power(reduce(words.times, sizes, ONE), -1), p)
+    return False, p
 
 
 def _size(self: NormalForms, x: Variable) -> Value:
-    return True, self.words.size(x.inputs[0].type.shape[x.op.params[0]])  # type: ignore[union-attr]
+    return True, self.words.size(x.inputs[0].type.shape[_params(x)[0]])
 
 
 def _det(self: NormalForms, x: Variable) -> Value:
@@ -431,10 +399,8 @@ def _det(self: NormalForms, x: Variable) -> Value:
 
 def _factors(self: NormalForms, x: Variable) -> list[tuple[Polynomial, int]]:
     (y,) = x.inputs
-    if y.ndim != 2:
-        raise Unsupported("determinants of several matrices")
-    if y.dtype.kind != "f" and y.op is not None:
-        raise Unsupported("a conversion")
+    if y.ndim != 2 or (y.dtype.kind != "f" and y.op is not None):
+        raise Unsupported("determinants of several matrices, or a conversion")
     return determinant(self.words, self.matrix(y), _side(y))
 
 
@@ -442,16 +408,13 @@ def _item(self: NormalForms, x: Variable) -> Value:
     (source,) = x.inputs
     if not isinstance(source.op, Slogdet):
         raise Unsupported("a result of several")
-    words = self.words
-    (index,) = x.op.params  # type: ignore[union-attr]
-    out: Polynomial = {} if index else ONE
-    for p, e in _factors(self, source):
-        if index:
-            add_to(out, logarithm(words, p), e)
-        else:
-            words.laws["sign_matmulo"] = None
-            out = words.times(out, sign(words, p, e))
-    return True, out
+    words, factors = self.words, _factors(self, source)
+    if _params(x)[0]:
+        logarithms = [scaled(logarithm(words, p), e) for p, e in factors]
+        return True, reduce(added, logarithms, {})
+    if factors:
+        words.laws["sign_matmulo"] = None
+    return True, reduce(words.times, [sign(words, p, e) for p, e in factors], ONE)
 
 
 def _moved(self: NormalForms, x: Variable) -> Value:
@@ -459,15 +422,15 @@ def _moved(self: NormalForms, x: Variable) -> Value:
     y = x.inputs[0]
     if max(x.ndim, y.ndim) > 2:
         return _linear(self, x)
-    if y.ndim > x.ndim and any([y.type.shape[axis] != 1 for axis in x.op.params[0]]):  # type: ignore[union-attr]
+    if y.ndim > x.ndim and any([y.type.shape[axis] != 1 for axis in _axes(x)]):
         raise Unsupported("a size that may be another one")
     p = self.operand(x, 0, self.matrix)
     return False, self.words.transpose(p) if shape_of(x)[:2] != shape_of(y)[:2] else p
 
 
 def _broadcast(self: NormalForms, x: Variable) -> Value:
-    y = x.inputs[0]
-    if any([a not in (b, 1) for a, b in zip(shape_of(y)[:2], shape_of(x)[:2], strict=True)]):
+    sizes = zip(shape_of(x.inputs[0])[:2], shape_of(x)[:2], strict=True)
+    if any([a not in (b, 1) for a, b in sizes]):
         raise Unsupported("a size that is made exact")
     return True, self.operand(x, 0, self.field)
 
@@ -497,8 +460,8 @@ RING: dict[Op | type[Op], tuple[Rule, str]] = {
     elementwise.square: (_to_power(2), "square_multiplyo"),
     elementwise.Elementwise("power"): (_power, "merge_whole_powero"),
     Matmul: (_matmul, "associate_matmulo"),
-    Outer: (_outer, "associate_outer_matrixo"),
-    MatrixTranspose: (_transpose, "transpose_matmulo"),
+    Outer: (_matrix(lambda w, p, q: w.times(w.transpose(p), q)), "associate_outer_matrixo"),
+    MatrixTranspose: (_matrix(Words.transpose), "transpose_matmulo"),
     Transpose: (_permuted, "transpose_matmulo"),
     Eye: (_eye, "remove_matmul_eyeo"),
     Diag: (_diag, "scale_rowso"),
@@ -512,34 +475,34 @@ RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
     elementwise.true_divide: (_scaled_by(-1), "cancel_divide_multiplyo"),
     elementwise.reciprocal: (_to_power(-1), "reciprocal_powero"),
     elementwise.sqrt: (_to_power(HALF), "sqrt_powero"),
-    elementwise.exp: (_function(exponential), "distribute_exp_addo"),
+    elementwise.exp: (_elementwise(exponential), "distribute_exp_addo"),
     elementwise.expm1: (
-        _function(lambda w, p: added(exponential(w, p), ONE, -1)),
+        _elementwise(lambda w, p: added(exponential(w, p), ONE, -1)),
         "expm1_subtracto",
     ),
-    elementwise.log: (_log, "distribute_log_multiplyo"),
-    elementwise.log1p: (_function(lambda w, p: logarithm(w, added(p, ONE))), "log1p_addo"),
+    elementwise.log: (_elementwise(_log), "distribute_log_multiplyo"),
+    elementwise.log1p: (_elementwise(lambda w, p: logarithm(w, added(p, ONE))), "log1p_addo"),
     elementwise.sinh: (_hyperbolic(-1, None, HALF), "exponential_hyperbolico"),
     elementwise.cosh: (_hyperbolic(1, None, HALF), "exponential_hyperbolico"),
     elementwise.tanh: (_hyperbolic(-1, 1), "exponential_tanho"),
     elementwise.sigmoid: (
-        _function(lambda w, p: w.power(added(exponential(w, scaled(p, -1)), ONE), -1)),
+        _elementwise(lambda w, p: w.power(added(exponential(w, scaled(p, -1)), ONE), -1)),
         "sigmoid_divideo",
     ),
     elementwise.softplus: (
-        _function(lambda w, p: logarithm(w, added(exponential(w, p), ONE))),
+        _elementwise(lambda w, p: logarithm(w, added(exponential(w, p), ONE))),
         "softplus_logo",
     ),
     elementwise.absolute: (_absolute, "distribute_absolute_multiplyo"),
     Cast: (_same, "remove_casto"),
     Inv: (_inv, "reverse_inv_matmulo"),
     Solve: (_solve, "solve_invo"),
-    SolveTriangular: (_solve_triangular, "solve_lower_triangularo"),
-    ChoSolve: (_cho_solve, "pair_triangular_solveso"),
+    SolveTriangular: (_solve, "solve_lower_triangularo"),
+    ChoSolve: (_solve, "pair_triangular_solveso"),
     Cholesky: (_cholesky, "cancel_choleskyo"),
     Trace: (_trace, "cycle_traceo"),
-    Sum: (_sums, "sum_matmulo"),
-    Mean: (_mean, "divide_sumo"),
+    Sum: (_total, "sum_matmulo"),
+    Mean: (_total, "divide_sumo"),
     Det: (_det, "det_matmulo"),
     GetItem: (_item, "logdet_matmulo"),
     Index: (_linear, "merge_indexo"),
