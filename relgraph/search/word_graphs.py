@@ -9,7 +9,7 @@ from typing import Any
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable, constant
-from relgraph.ir.types import Dim, TensorType
+from relgraph.ir.types import Dim
 from relgraph.ops import elementwise
 from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.linalg.solve import Det, Inv
@@ -275,8 +275,3 @@ class WordGraphs:
         if atom.columns == 1 and not atom.batch and graph.ndim == 2:
             return Squeeze((-1,))(graph)  # type: ignore[no-any-return]
         return transpose(graph) if turned and graph.ndim > 1 else graph
-
-
-def is_tensor(x: Variable) -> bool:
-    """Return True for an array, False for several results."""
-    return isinstance(x.type, TensorType)
