@@ -92,8 +92,7 @@ class Embedding:
             if node in self.references or not is_matrix(node):
                 continue
             if node in absorbed:
-                parts = self.terms_of if node.op in SIGNS else self.factors_of
-                self._parts[node] = parts(node)
+                self._parts[node] = self.parts_of(node)
                 continue
             ref = None if node.op is None or node in boundary else self._embed(node)
             self.references[node] = self._leaf(node) if ref is None else ref
@@ -114,51 +113,38 @@ class Embedding:
             if node not in boundary:
                 for x in node.inputs:
                     users.setdefault(x, []).append(node)
-        absorbed = set()
-        for x in order:
-            if x.op is None or x in boundary or len(users[x]) > 1:
-                continue
-            (user,) = users[x]
-            if user is x or x in self.references:
-                continue
-            if (self._is_sum(x) and self._is_sum(user) and user.type == x.type) or (
-                self._is_product(x) and self._is_product(user) and _reads_along(x, user)
-            ):
-                absorbed.add(x)
-        return absorbed
+        return {
+            x
+            for x in order
+            if not (x.op is None or x in boundary or x in self.references)
+            and len(users[x]) == 1
+            and self._is_nested(x, users[x][0])
+        }
 
-    def _is_product(self, node: Variable) -> bool:
-        return isinstance(node.op, Matmul) and all(
-            is_matrix(x) and self._fits(x) and x.ndim <= 2 for x in (node, *node.inputs)
-        )
+    def _is_nested(self, x: Variable, user: Variable) -> bool:
+        """Return whether a sum is a term of a sum, or a product a factor of a product."""
+        nodes = (x, *x.inputs, user, *user.inputs)
+        if x.op in SIGNS:
+            nested = user.op in SIGNS and user.type == x.type
+        else:
+            is_product = isinstance(x.op, Matmul) and isinstance(user.op, Matmul)
+            nested = is_product and all(y.ndim <= 2 for y in nodes) and _reads_along(x, user)
+        return nested and user is not x and all(is_matrix(y) and self._fits(y) for y in nodes)
 
-    def factors_of(self, node: Variable) -> list[Reference]:
-        """Return the factors of a product; a vector on the left is a row."""
-        factors: list[Reference] = []
-        for place, x in enumerate(node.inputs):
+    def parts_of(self, node: Variable) -> list[Reference]:
+        """Return the terms of a sum or the factors of a product, and of those that it absorbs."""
+        parts: list[Reference] = []
+        for place, (sign, x) in enumerate(
+            zip(SIGNS.get(node.op, (1, 1)), node.inputs, strict=True)
+        ):
             inner = self._parts.get(x)
-            if inner is not None:
-                factors += inner
-            else:
+            if inner is None and node.op in SIGNS:
+                inner = [self.stretched(x, node)]
+            elif inner is None:  # a vector on the left is a row
                 ref = self.references[x]
-                factors.append(transposed(ref) if x.ndim == 1 and place == 0 else ref)
-        return factors
-
-    def _is_sum(self, node: Variable) -> bool:
-        return node.op in SIGNS and all(
-            is_matrix(x) and self._fits(x) for x in (node, *node.inputs)
-        )
-
-    def terms_of(self, node: Variable) -> list[Reference]:
-        """Return the terms of a sum, those of the sums that it absorbs among them."""
-        terms: list[Reference] = []
-        for sign, x in zip(SIGNS[node.op], node.inputs, strict=True):
-            inner = self._parts.get(x)
-            if inner is None:
-                terms.append(act((sign, 0, 0), self.stretched(x, node)))
-            else:
-                terms += inner if sign == 1 else [act((sign, 0, 0), term) for term in inner]
-        return terms
+                inner = [transposed(ref) if x.ndim == 1 and place == 0 else ref]
+            parts += inner if sign == 1 else [act((sign, 0, 0), ref) for ref in inner]
+        return parts
 
     def _embed(self, node: Variable) -> Reference | None:
         """Return the reference of an application, or None if it stays a leaf."""
@@ -299,7 +285,7 @@ def nodes_of(outputs: Iterable[Variable], boundary: Collection[Variable]) -> lis
 
 
 def _sum(self: Embedding, node: Variable) -> Reference:
-    return self.egraph.sum(self.terms_of(node), matrix_shape(node))
+    return self.egraph.sum(self.parts_of(node), matrix_shape(node))
 
 
 def _product(*exponents: int) -> Rule:
@@ -342,7 +328,7 @@ def _matmul(self: Embedding, node: Variable) -> Reference | None:
     a, b = node.inputs
     if max(a.ndim, b.ndim) > 2 and min(a.ndim, b.ndim) < 2:
         return None
-    ref = self.egraph.product(1, (), self.factors_of(node))
+    ref = self.egraph.product(1, (), self.parts_of(node))
     return transposed(ref) if a.ndim == 1 and b.ndim == 2 else ref  # a vector is a column
 
 
