@@ -35,286 +35,83 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from relgraph.ir.cost import NOMINAL
 from relgraph.ir.types import Dim
 from relgraph.search.labels import (
-    UNIT,
     Coefficient,
     Factor,
     Label,
     Reference,
     act,
-    compose,
     flipped,
-    inverse,
     inverted,
-    label_of,
     quotient,
     raised,
     rational,
     transposed,
 )
+from relgraph.search.union_find import (
+    ORDINARY,
+    Node,
+    OutOfSteps,
+    Shape,
+    UnionFind,
+    children,
+    extent,
+    factors,
+)
 
-Shape = tuple[Dim, Dim]
-Node = tuple[Any, ...]
+__all__ = ["EGraph", "Node", "OutOfSteps", "Scalars", "Shape", "children", "extent", "factors"]
+
 Scalars = tuple[tuple[Reference, int], ...]
 # Terms of sums and factors of products that a reference equals, each with the id of its node.
 Sum = tuple[list[Reference], int]
 Hadamard = tuple[Coefficient, list[tuple[Reference, int]], int]
 Product = tuple[Coefficient, Scalars, tuple[Reference, ...], Dim, int]
 
-FORMS = 40  # how many nodes of a class are looked at, the oldest first
-NEW_NODE = 2  # the steps that a new node takes; each term takes one, and one for 4 operands
-ORDINARY: Node = ("",)  # of a class that is not special
 
-
-class OutOfSteps(Exception):
-    """The e-graph has used up its steps."""
-
-
-class Class:
-    """A class of equal terms.
-
-    Attributes
-    ----------
-    shape : tuple of int or str
-        Rows and columns.
-    special : tuple
-        The node by which it is recognised: a constant, a diagonal matrix, or a multiple of the
-        identity, ``("multiple", scalars)``; otherwise :data:`ORDINARY`.
-    nodes : dict
-        Its nodes, in the order in which they were made.
-    parents : dict
-        The nodes that have it as a factor.
-    symmetry : int
-        1 if it equals its transpose, -1 if it is its negative, 0 if neither is known.
-    inverse_is : int
-        1 if its inverse is its transpose, 2 if its inverse is itself, 0 if neither is known.
-    tick : int
-        When it last changed.
-    """
-
-    __slots__ = ("inverse_is", "nodes", "parents", "shape", "special", "symmetry", "tick")
-
-    def __init__(self, shape: Shape, special: Node, node: Node, tick: int) -> None:
-        self.shape = shape
-        self.special = special
-        self.nodes: dict[Node, None] = {node: None}
-        self.parents: dict[Node, None] = {}
-        self.symmetry = int(shape == (1, 1) or special[0] in ("eye", "diag", "multiple"))
-        self.inverse_is = int(special[0] == "eye")
-        self.tick = tick
-
-    @property
-    def state(self) -> tuple[Node, int, int]:
-        """What is known of its value."""
-        return self.special, self.symmetry, self.inverse_is
-
-    @property
-    def weight(self) -> tuple[bool, int]:
-        """A key by which the class that stays the root of a union comes last."""
-        return self.special is not ORDINARY, len(self.parents) + len(self.nodes)
-
-
-class EGraph:
-    """A labelled union-find over hash-consed nodes, with congruence.
-
-    Parameters
-    ----------
-    steps : int
-        How many terms may be built, or a quarter as many operands; then :class:`OutOfSteps` is
-        raised.
-    """
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-        self.bounded = True  # off while congruence is restored, which ends by itself
-        self.links: list[tuple[Label, int]] = []  # id -> (label, parent in the union-find)
-        self.classes: dict[int, Class] = {}
-        self.table: dict[Node, Reference] = {}
-        self.terms: list[tuple[Node, Shape]] = []  # id -> the node that it was made for
-        self.dirty: list[dict[Node, None]] = []
-        self.unions = 0
-        self.tick = 0
-        self._built: Node | None = None  # the last node that was looked up
-        self._views: dict[int, list[tuple[Node, Label, int]]] = {}  # until classes merge
-
-    # -- classes and references --------------------------------------------------------------------
-
-    def find(self, x: int) -> tuple[Label, int]:
-        """Return the class of an id, and the label that makes the id's term from it."""
-        label, parent = self.links[x]
-        if parent == x:
-            return UNIT, x
-        path = []
-        while self.links[parent][1] != parent:
-            path.append(x)
-            x, (label, parent) = parent, self.links[parent]
-        for y in reversed(path):  # now x's parent is the root
-            label = compose(self.links[y][0], label)
-            self.links[y] = (label, parent)
-        return label, parent
-
-    def canonical(self, ref: Reference) -> Reference:
-        """Return the one form of all references to the same value."""
-        c, x, t, i = ref
-        label, x = self.find(x)
-        if label is not UNIT:
-            c, t, i = compose((c, t, i), label)
-        of = self.classes[x]
-        if of.special[0] == "zero":
-            return 1, x, t if of.shape[0] != of.shape[1] else 0, 0
-        if i and of.inverse_is:
-            i = 0
-            t ^= of.inverse_is == 1
-        if t and of.symmetry:
-            c, t = c * of.symmetry, 0
-        return c, x, t, i
-
-    def of(self, ref: Reference) -> Class:
-        """Return the class of a reference."""
-        return self.classes[self.find(ref[1])[1]]
-
-    def special(self, ref: Reference) -> str:
-        """Return the kind of constant or structure of a reference's class, or ""."""
-        return str(self.of(ref).special[0])
-
-    def shape(self, ref: Reference) -> Shape:
-        """Return the rows and columns of a reference."""
-        _, x, t, _ = self.canonical(ref)
-        shape = self.classes[x].shape
-        return (shape[1], shape[0]) if t else shape
-
-    def same(self, a: Reference, b: Reference) -> bool:
-        """Return whether two references are known to be equal."""
-        return self.canonical(a) == self.canonical(b)
+class EGraph(UnionFind):
+    """Classes of equal matrix expressions, with the constructors of each kind of node."""
 
     def scaled(self, c: Coefficient, ref: Reference) -> Reference:
         """Return a multiple of a reference."""
         return act((c, 0, 0), ref) if c else self.zero(*self.shape(ref))
-
-    # -- nodes and unions --------------------------------------------------------------------------
-
-    def _intern(self, node: Node, shape: Shape, special: Node = ORDINARY) -> Reference:
-        self._built = node
-        ref = self.table.get(node)
-        if ref is None:
-            self._spend(NEW_NODE)
-            x = len(self.links)
-            self.links.append((UNIT, x))
-            self.terms.append((node, shape))
-            self.tick += 1
-            self.classes[x] = Class(shape, special, node, self.tick)
-            ref = self.table[node] = (1, x, 0, 0)
-            for child in set(children(node)):
-                self.classes[self.find(child)[1]].parents[node] = None
-        return ref
 
     def _either_way(
         self, node: Node, turned: Node, shape: Shape, c: Coefficient, d: Coefficient
     ) -> Reference:
         """Return c times a node, which is d times the transpose of another: the smaller stays."""
         if turned < node:
-            return act((d, 1, 0), self._intern(turned, (shape[1], shape[0])))
-        ref = self._intern(node, shape)
+            return act((d, 1, 0), self.intern(turned, (shape[1], shape[0])))
+        ref = self.intern(node, shape)
         if turned == node and not self.of(ref).symmetry:
             self.union(ref, act((quotient(d, c), 1, 0), ref))
         return act((c, 0, 0), ref)
-
-    def _spend(self, steps: int) -> None:
-        if self.bounded:
-            self.steps -= steps
-            if self.steps < 0:
-                raise OutOfSteps
-
-    def union(self, a: Reference, b: Reference) -> bool:
-        """State that two references of one shape are equal; return whether that was new."""
-        a, b = self.canonical(a), self.canonical(b)
-        if a == b:
-            return False
-        self.unions += 1
-        self.tick += 1
-        self._views.clear()
-        if a[1] == b[1]:
-            return self._stabilise(a[1], compose(inverse(label_of(b)), label_of(a)))
-        if self.classes[a[1]].weight < self.classes[b[1]].weight:  # what is special stays the root
-            a, b = b, a
-        label, x, y = compose(inverse(label_of(b)), label_of(a)), a[1], b[1]
-        kept, gone = self.classes[x], self.classes.pop(y)
-        self.links[y] = (label, x)
-        kept.tick = self.tick
-        kept.nodes.update(gone.nodes)
-        dirty, before = dict(gone.parents), kept.state
-        # A class that is special under a label stays an ordinary one, except for zeros.
-        if kept.special is ORDINARY and (label == UNIT or gone.special[0] == "zero"):
-            kept.special = gone.special
-        kept.symmetry = kept.symmetry or gone.symmetry
-        if label[0] in (1, -1):
-            kept.inverse_is = kept.inverse_is or gone.inverse_is
-        if before != kept.state:
-            dirty.update(kept.parents)
-        kept.parents.update(gone.parents)
-        self.dirty.append(dirty)
-        return True
-
-    def _stabilise(self, x: int, label: Label) -> bool:
-        """Record that a class equals itself under a label; return whether that was new."""
-        c, t, i = label
-        of = self.classes[x]
-        before = of.state
-        if not i and (c != 1 if not t else c not in (1, -1)):
-            of.special = ("zero", *of.shape)
-        elif not i and t:
-            of.symmetry = int(c)
-        elif c == 1 and of.shape != (1, 1):
-            of.inverse_is = 1 if t else 2
-        if before == of.state:
-            return False
-        of.tick = self.tick
-        self.dirty.append(dict(of.parents))
-        return True
-
-    def rebuild(self) -> None:
-        """Restore congruence: build again each node whose factors have changed."""
-        self.bounded = False
-        while self.dirty:
-            for node in self.dirty.pop():
-                old = self.table.get(node)
-                if old is None:
-                    continue
-                self._built = None
-                new = self._build(node)
-                if self._built != node:  # it is no longer canonical
-                    del self.table[node]
-                    self._views.clear()
-                    self.union(old, new)
-        self.bounded = True
 
     # -- constants ---------------------------------------------------------------------------------
 
     def leaf(self, k: int, shape: Shape) -> Reference:
         """Return the k-th leaf."""
-        return self._intern(("leaf", k), shape)
+        return self.intern(("leaf", k), shape)
 
     def zero(self, m: Dim, n: Dim) -> Reference:
         """Return the m x n matrix of zeros."""
         node = ("zero", m, n)
-        return self._intern(node, (m, n), node)
+        return self.intern(node, (m, n), node)
 
     def ones(self, n: Dim) -> Reference:
         """Return a column of n ones."""
         node = ("ones", n)
-        return self.eye(1) if n == 1 else self._intern(node, (n, 1), node)
+        return self.eye(1) if n == 1 else self.intern(node, (n, 1), node)
 
     def eye(self, n: Dim) -> Reference:
         """Return the identity of size n."""
         node = ("eye", n)
-        return self._intern(node, (n, n), node)
+        return self.intern(node, (n, n), node)
 
     def rows(self, a: int, b: int, n: Dim) -> Reference:
         """Return rows a to b of the identity of size n."""
         node = ("rows", a, b, n)
-        return self.eye(n) if b - a == n else self._intern(node, (b - a, n), node)
+        return self.eye(n) if b - a == n else self.intern(node, (b - a, n), node)
 
     def number(self, c: Coefficient, m: Dim = 1, n: Dim = 1) -> Reference:
         """Return the m x n matrix whose elements are all c."""
@@ -324,7 +121,7 @@ class EGraph:
 
     def sum(self, refs: Sequence[Reference], shape: Shape | None = None) -> Reference:
         """Return the sum of references of one shape."""
-        self._spend(1 + len(refs) // 4)
+        self.spend(1 + len(refs) // 4)
         total: dict[Factor, Coefficient] = defaultdict(int)
         shape = shape or self.shape(refs[0])
         for ref in refs:
@@ -357,7 +154,7 @@ class EGraph:
         refs : sequence of Reference
             The factors; without any, the identity of size ``n``.
         """
-        self._spend(1 + len(refs) // 4)
+        self.spend(1 + len(refs) // 4)
         m, n = (self.shape(refs[0])[0], self.shape(refs[-1])[1]) if refs else (n, n)
         seq: list[Reference] = []
         scale, todo = list(scalars), list(reversed(refs))
@@ -404,7 +201,7 @@ class EGraph:
                 ((x, e),) = powers
                 return c, x, 0, int(e < 0)
             special = ORDINARY if n == 1 else ("multiple", powers)
-            return self.scaled(c, self._intern(("product", powers, (), n), (n, n), special))
+            return self.scaled(c, self.intern(("product", powers, (), n), (n, n), special))
         if len(seq) == 1 and not powers:
             return (c, *seq[0])
         label: Label = (c, 0, 0)
@@ -414,7 +211,7 @@ class EGraph:
         node = ("product", powers, seq, 1)
         shape = (self.shape((1, *seq[0]))[0], self.shape((1, *seq[-1]))[1])
         if self.canonical(transposed((1, *seq[-1])))[1:] > seq[0]:  # so the transpose comes later
-            return act(label, self._intern(node, shape))
+            return act(label, self.intern(node, shape))
         turned = [self.canonical((1, *factor)) for factor in flipped(seq, 1, 0)]
         other = ("product", powers, tuple([factor[1:] for factor in turned]), 1)
         sign = prod([factor[0] for factor in turned])
@@ -465,7 +262,7 @@ class EGraph:
         shape = self.shape(refs[0][0])
         if shape == (1, 1):
             return self.product(1, tuple(refs), ())
-        self._spend(1 + len(refs) // 4)
+        self.spend(1 + len(refs) // 4)
         coefficient: Coefficient = 1
         powers: dict[Factor, int] = defaultdict(int)
         for ref, e in refs:
@@ -515,7 +312,7 @@ class EGraph:
         if of.special[0] == "zero":
             return self.zero(n, n)
         node = ("diag", (x, t, i))
-        return self.scaled(c, self._intern(node, (n, n), node))
+        return self.scaled(c, self.intern(node, (n, n), node))
 
     def entries(self, ref: Reference) -> Reference:
         """Return the column whose diagonal matrix a reference is."""
@@ -532,7 +329,7 @@ class EGraph:
         kind = self.special(ref)
         if kind == "zero":
             return self.zero(n, 1)
-        column = self.ones(n) if kind == "eye" else self._intern(("diagonal", (x, 0, i)), (n, 1))
+        column = self.ones(n) if kind == "eye" else self.intern(("diagonal", (x, 0, i)), (n, 1))
         return self.scaled(c, column)
 
     def det(self, ref: Reference) -> Reference:
@@ -545,7 +342,7 @@ class EGraph:
         power = raised(c, n) if isinstance(n, int) else 1
         if self.special(ref) == "eye":
             return self.number(power)
-        det = self._intern(("det", x), (1, 1))
+        det = self.intern(("det", x), (1, 1))
         return self.scaled(power, inverted(det) if i else det)
 
     def apply(self, op: Any, refs: Sequence[Reference], details: Any, shape: Shape) -> Reference:
@@ -566,10 +363,10 @@ class EGraph:
             turned = tuple([self.canonical(transposed(r)) for r in operands])
             if not any(r[2] for r in turned):  # f(X.T) = f(X).T
                 node = ("apply", op, turned, details)
-                return transposed(self._intern(node, (shape[1], shape[0])))
-        return self._intern(("apply", op, operands, details), shape)
+                return transposed(self.intern(node, (shape[1], shape[0])))
+        return self.intern(("apply", op, operands, details), shape)
 
-    def _build(self, node: Node) -> Reference:
+    def build(self, node: Node) -> Reference:
         """Return a node built again from the classes that its factors are in now."""
         match node[0]:
             case "sum":
@@ -588,45 +385,11 @@ class EGraph:
         _, op, operands, details = node
         return self.apply(op, operands, details, self.terms[self.table[node][1]][1])
 
-    # -- views -------------------------------------------------------------------------------------
-
-    def view(self, x: int) -> list[tuple[Node, Label, int]]:
-        """Return the nodes of a class, with the label that makes the class from each, and its id.
-
-        Left out are nodes that contain their own class, which are in no cheapest program, and
-        sums and products that equal a constant.
-        """
-        view = self._views.get(x)
-        if view is not None:
-            return view
-        of = self.classes[x]
-        view = self._views[x] = []
-        constant = of.special[0] not in ("", "diag", "multiple")
-        for node in list(of.nodes):
-            ref = self.table.get(node)
-            if ref is None:
-                del of.nodes[node]
-                continue
-            if constant and node[0] in ("sum", "product", "hadamard"):
-                continue
-            if any(self.find(child)[1] == x for child in children(node)):
-                continue
-            view.append((node, inverse(label_of(self.canonical(ref))), ref[1]))
-            if len(view) >= FORMS:
-                break
-        return view
-
-    def _forms(self, kind: str, ref: Reference) -> list[tuple[Node, Label, int]]:
-        """Return the nodes of a kind that a reference equals under a label."""
-        c, x, t, i = self.canonical(ref)
-        nodes = [entry for entry in self.view(x) if entry[0][0] == kind]
-        return [(node, compose((c, t, i), label), id_) for node, label, id_ in nodes]
-
     def sums(self, ref: Reference) -> list[Sum]:
         """Return the sums that a reference equals: their terms, and the id of the node."""
         return [
             ([(rational(e * c), y, v ^ t, w) for (y, v, w), e in node[1]], id_)
-            for node, (c, t, i), id_ in self._forms("sum", ref)
+            for node, (c, t, i), id_ in self.forms("sum", ref)
             if not i
         ]
 
@@ -634,7 +397,7 @@ class EGraph:
         """Return the elementwise products that a reference equals, and the id of the node."""
         return [
             (c, [((1, y, v ^ t, w), e) for (y, v, w), e in node[1]], id_)
-            for node, (c, t, i), id_ in self._forms("hadamard", ref)
+            for node, (c, t, i), id_ in self.forms("hadamard", ref)
             if not i
         ]
 
@@ -645,7 +408,7 @@ class EGraph:
         no factors, and the id of the node.
         """
         products: list[Product] = []
-        for (_, powers, seq, n), (c, t, i), id_ in self._forms("product", ref):
+        for (_, powers, seq, n), (c, t, i), id_ in self.forms("product", ref):
             if i and not self.all_square(seq):
                 continue
             seq = flipped(seq, 0, 1) if i else seq
@@ -653,12 +416,6 @@ class EGraph:
             scalars = tuple([((1, y, 0, 0), -e if i else e) for y, e in powers])
             products.append((c, scalars, tuple([(1, *factor) for factor in seq]), n, id_))
         return products
-
-    def inverted(self, refs: Iterable[Reference]) -> set[int]:
-        """Return the classes that terms or references invert, which are thus invertible."""
-        inverses = [ref for ref in map(self.canonical, refs) if ref[3]]
-        inverses += [(1, *f) for node in self.table for f in factors(node) if f[2]]
-        return {self.find(ref[1])[1] for ref in inverses}
 
     def all_square(self, seq: Iterable[Factor]) -> bool:
         """Return whether all factors are square."""
@@ -675,32 +432,3 @@ def _led_by_one(
     if lead == 1:
         return tuple(terms), 1
     return tuple([(factor, quotient(c, lead)) for factor, c in terms]), lead
-
-
-def factors(node: Node) -> list[Factor]:
-    """Return the factors that a node refers to under labels."""
-    match node[0]:
-        case "sum" | "hadamard":
-            return [factor for factor, _ in node[1]]
-        case "product":
-            return list(node[2])
-        case "diag" | "diagonal":
-            return [node[1]]
-        case "apply":
-            return [ref[1:] for ref in node[2]]
-    return []
-
-
-def children(node: Node) -> list[int]:
-    """Return the ids that a node refers to."""
-    ids = [factor[0] for factor in factors(node)]
-    if node[0] == "product":
-        ids += [x for x, _ in node[1]]
-    elif node[0] == "det":
-        ids.append(node[1])
-    return ids
-
-
-def extent(d: Dim) -> int:
-    """Return the size that stands for a dimension in comparisons."""
-    return d if isinstance(d, int) else NOMINAL

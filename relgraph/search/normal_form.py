@@ -31,6 +31,7 @@ from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 from relgraph.ops.shape import Dim as SizeOf
 from relgraph.search.determinants import determinant
 from relgraph.search.elementary import absolute, exponential, logarithm, sign
+from relgraph.search.inverses import inverse, orthogonal
 from relgraph.search.labels import Coefficient, magnitude
 from relgraph.search.polynomials import (
     ONE,
@@ -139,7 +140,7 @@ class NormalForms:
             "graph", key, rows=rows, columns=columns, batch=batch, graph=x, **known
         )
         if atom.number == before and atom.orthogonal:
-            self.words.orthogonal(atom.number)
+            orthogonal(self.words, atom.number)
         return atom
 
     def _atom(self, x: Variable) -> Value:
@@ -305,7 +306,7 @@ def _side(x: Variable) -> Dim:
 
 
 def _inv(self: NormalForms, x: Variable) -> Value:
-    return False, self.words.inverse(self.operand(x, 0, self.matrix), _side(x.inputs[0]))
+    return False, inverse(self.words, self.operand(x, 0, self.matrix), _side(x.inputs[0]))
 
 
 def _solve(self: NormalForms, x: Variable) -> Value:
@@ -321,12 +322,12 @@ def _solve(self: NormalForms, x: Variable) -> Value:
             p = words.times(p, transpose) if lower else words.times(transpose, p)
         elif turned:
             p = transpose
-    inverse = words.inverse(p, _side(a))
+    inverted = inverse(words, p, _side(a))
     if a.ndim > 2 or b.ndim > 2:
         raise Unsupported("several systems")
     if b.ndim == 1:
-        return False, words.times(q, words.transpose(inverse))
-    return False, words.times(inverse, q)
+        return False, words.times(q, words.transpose(inverted))
+    return False, words.times(inverted, q)
 
 
 def _cholesky(self: NormalForms, x: Variable) -> Value:
@@ -336,7 +337,7 @@ def _cholesky(self: NormalForms, x: Variable) -> Value:
         ((_, (letter,)),) = factor
         turned = letter[0], True
         first, second = (letter, turned) if _params(x)[0] else (turned, letter)
-        self.words.rules.setdefault(second, [(True, (first,), p)])
+        self.words.rules.setdefault(second, [(1, (first, second), p)])
     return elementwise_, factor
 
 

@@ -15,7 +15,7 @@ Word = tuple[Letter, ...]
 Monomial = tuple[tuple[int, Coefficient], ...]  # numbers of atoms, and their exponents
 Term = tuple[Monomial, Word]
 Polynomial = dict[Term, Coefficient]
-Rule = tuple[bool, Word, Polynomial]  # whether the word is before the letter, it, and what is equal
+Rule = tuple[int, Word, Polynomial]  # the place of a letter in a word, it, and what is equal
 
 ONE: Polynomial = {((), ()): 1}
 

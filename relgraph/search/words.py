@@ -4,15 +4,6 @@ A matrix is a polynomial ``{(scalars, word): coefficient}``.  A word is a produc
 an atom or its transpose; ``scalars`` is a product of powers of scalar atoms.  A vector is a row.
 The same type holds elementwise expressions: there the word is empty, and atoms are arrays of which
 each element is meant.  :meth:`Words.entries` and :meth:`Words.matrices` convert between the two.
-
-Each inverse q of a sum S gives a rewrite: the longest word of S beside q becomes what ``S q = 1``
-says it is.  These rewrites are a Groebner basis of the free algebra that is not completed: equal
-polynomials prove that matrices are equal, and different ones prove nothing.
-
-References
-----------
-T. Mora, An introduction to commutative and noncommutative Groebner bases, Theoretical Computer
-Science 134 (1994), 131-173.
 """
 
 from __future__ import annotations
@@ -54,8 +45,6 @@ class Words:
     split : bool
         Whether a product that is one number becomes a scalar at once, which commutes, rather than
         at the end: rewrites of rank-one updates need the product whole.
-    first : bool
-        Whether an inverse rewrites the first of the longest words, or the last one.
     """
 
     def __init__(self, budget: Budget, *, split: bool = False, first: bool = False) -> None:
@@ -131,6 +120,10 @@ class Words:
             "columns": next((atom.columns for atom in atoms if atom.columns != 1), 1),
             "batch": any([atom.batch for atom in atoms]),
         }
+
+    def turns(self, p: Polynomial) -> tuple[int, Any]:
+        """Return a key by which a polynomial with fewer transposes comes first."""
+        return sum([plainness(w)[0] for _, w in p]), key_of(p)
 
     # Sums over terms.
 
@@ -288,11 +281,9 @@ class Words:
     def _rewrite(self, word: Word) -> tuple[int, int, Polynomial] | None:
         """Return a part of a word that is not in normal form, and what it is equal to."""
         for k, letter in enumerate(word):
-            for before, lead, result in self.rules.get(letter, ()):
-                start, end = (k - len(lead), k + 1) if before else (k, k + 1 + len(lead))
-                if start >= 0 and word[start:end] == (
-                    (*lead, letter) if before else (letter, *lead)
-                ):
+            for place, part, result in self.rules.get(letter, ()):
+                start, end = k - place, k - place + len(part)
+                if start >= 0 and word[start:end] == part:
                     self.laws[self._law(letter)] = None
                     return start, end, result
             if self.atoms[letter[0]].kind == "diagonal":
@@ -600,83 +591,6 @@ class Words:
             m, rows, columns = turned, columns, rows
         about = {**self.sizes_of(m), "rows": rows, "columns": columns, "symmetric": turned == m}
         return ((self.atom("product", m, **about).number, swap),)
-
-    # Inverses.
-
-    def inverse(self, p: Polynomial, n: Dim) -> Polynomial:
-        """Return the inverse of a polynomial of n by n matrices."""
-        if not p:
-            raise Unsupported("the inverse of zero")
-        if len(p) == 1:
-            (((m, word), c),) = p.items()
-            if all(map(self.is_square, word)):
-                self.laws["reverse_inv_matmulo"] = None
-                outside = single(tuple([(i, -e) for i, e in m]), (), quotient(1, c))
-                return reduce(self.times, map(self._inverse_of, reversed(word)), outside)
-        lead, common, rest = self.monic(p)
-        turned = self.transpose(rest)
-        swap = self.turns(rest) > self.turns(turned)
-        number = self._define(turned if swap else rest, n, symmetric=turned == rest)
-        return single(tuple([(i, -e) for i, e in common]), ((number, swap),), quotient(1, lead))
-
-    def turns(self, p: Polynomial) -> tuple[int, Any]:
-        """Return a key by which a polynomial with fewer transposes comes first."""
-        return sum([plainness(w)[0] for _, w in p]), key_of(p)
-
-    def _inverse_of(self, letter: Letter) -> Polynomial:
-        number, turned = letter
-        atom = self.atoms[number]
-        if atom.orthogonal:
-            return single((), self.flipped((letter,)))
-        if atom.kind == "inverse":
-            p = dict(atom.content)
-            return self.transpose(p) if turned else p
-        if atom.kind == "diagonal":
-            return self.diagonal(self.power(single(atom.content), -1))
-        self.inverted.add(number)
-        p = single((), ((number, False),))
-        return single((), ((self._define(p, atom.rows, symmetric=atom.symmetric), turned),))
-
-    def _define(self, p: Polynomial, n: Dim, *, symmetric: bool) -> int:
-        """Return the atom of an inverse, and rewrite its products with the longest word."""
-        q = self.atom("inverse", key_of(p), rows=n, columns=n, symmetric=symmetric).number
-        if (q, False) in self.rules:
-            return q
-        self.rules[q, False] = []
-        leads = [w for m, w in p if not m and w]
-        if self.split:
-            leads = [w for w in leads if all(self.rows(x) != 1 for x in w)] or leads
-        if not leads:
-            return q
-        most = max(map(len, leads))
-        lead = (min if self.first else max)(w for w in leads if len(w) == most)
-        c = p[(), lead]
-        rest = {term: quotient(-d, c) for term, d in p.items() if term != ((), lead)}
-        one = single(c=quotient(1, c))
-        for turned in (False, True):
-            letter = q, turned
-            if turned:
-                lead, rest = self.flipped(lead), self.transpose(rest)
-            after = one | {(m, (*w, letter)): d for (m, w), d in rest.items()}
-            ahead = one | {(m, (letter, *w)): d for (m, w), d in rest.items()}
-            if symmetric:  # the transpose of the first rule, or both would undo each other
-                result = _unturned(ahead if turned else after, q)
-                self.rules[q, False].append((not turned, lead, result))
-            else:
-                self.rules[letter] = [(True, lead, after), (False, lead, ahead)]
-        return q
-
-    def orthogonal(self, number: int) -> None:
-        """Rewrite products of an orthogonal matrix and its transpose."""
-        letter = number, False
-        (other,) = self.flipped((letter,))
-        self.rules[letter] = [(True, (other,), ONE)]
-        self.rules[other] = [(True, (letter,), ONE)]
-
-
-def _unturned(p: Polynomial, q: int) -> Polynomial:
-    """Return a polynomial in which a symmetric atom is not transposed."""
-    return {(m, tuple([(i, t and i != q) for i, t in w])): c for (m, w), c in p.items()}
 
 
 __all__ = ["Words"]
