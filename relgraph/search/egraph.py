@@ -72,6 +72,18 @@ Product = tuple[Coefficient, Scalars, tuple[Reference, ...], Dim, int]
 class EGraph(UnionFind):
     """Classes of equal matrix expressions, with the constructors of each kind of node."""
 
+    def __init__(self, steps: int) -> None:
+        super().__init__(steps)
+        self.parts: set[Node] = set()  # products that were made as parts of others
+
+    def part(self, seq: Sequence[Reference]) -> Reference:
+        """Return the product of adjacent factors of a product."""
+        before = len(self.terms)
+        ref = self.product(1, (), seq)
+        if ref[1] >= before:
+            self.parts.add(self.terms[ref[1]][0])
+        return ref
+
     def scaled(self, c: Coefficient, ref: Reference) -> Reference:
         """Return a multiple of a reference."""
         return act((c, 0, 0), ref) if c else self.zero(*self.shape(ref))

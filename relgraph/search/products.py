@@ -79,15 +79,11 @@ def _cuts(values: Values, seq: tuple[Factor, ...]) -> Sequence[int]:
         k: orders[sizes[: k + 1]] + orders[sizes[k:]] + sizes[0] * sizes[k] * sizes[-1]
         for k in range(1, len(seq))
     }
-    best = set(sorted(cost, key=cost.__getitem__)[:BEST_CUTS])
-    return [k for k in cost if k in best or any(_is_shared(values, s) for s in (seq[:k], seq[k:]))]
-
-
-def _is_shared(values: Values, seq: tuple[Factor, ...]) -> bool:
-    """Return whether adjacent factors have a class with more than one form."""
-    egraph = values.egraph
-    ref = egraph.table.get(("product", (), seq, 1))
-    return ref is not None and len(egraph.view(egraph.find(ref[1])[1])) > 1
+    cuts = set(sorted(cost, key=cost.__getitem__)[:BEST_CUTS])
+    for part in values.shared:
+        cuts |= {len(part)} if seq[: len(part)] == part else set()
+        cuts |= {len(seq) - len(part)} if seq[-len(part) :] == part else set()
+    return [k for k in cost if k in cuts]
 
 
 def chain_orders(sizes: tuple[int, ...]) -> dict[tuple[int, ...], float]:

@@ -125,7 +125,6 @@ class Saturation:
         self.done: dict[Node, int] = {}  # when the laws last ran on a node
         self.seen: set[tuple[Any, ...]] = set()  # instances of laws
         self.parts: dict[Node, dict[tuple[int, int], int]] = {}  # ids of its adjacent factors
-        self.is_part: set[Node] = set()
         self.inverted: set[int] = set()  # classes that some term inverts
         self.fired: dict[str, int] = defaultdict(int)
 
@@ -215,13 +214,12 @@ class Saturation:
     ) -> None:
         """Name adjacent factors, and use what else they are equal to."""
         egraph, k = self.egraph, len(factors)
-        if k <= 2 or node in self.is_part or self._is_nested(node):
+        if k <= 2 or node in egraph.parts or self._is_nested(node):
             return
         if node not in self.parts:
             widths = range(2, min(k, LONGEST_PART + 1))
             spans = [(i, i + w) for w in widths for i in range(k - w + 1)]
-            self.parts[node] = {(i, j): egraph.product(1, (), factors[i:j])[1] for i, j in spans}
-            self.is_part |= {egraph.terms[id_][0] for id_ in self.parts[node].values()}
+            self.parts[node] = {(i, j): egraph.part(factors[i:j])[1] for i, j in spans}
         for (i, j), id_ in self.parts[node].items():
             x = egraph.find(id_)[1]
             others = sum(not self._is_nested(other) for other, _, _ in egraph.view(x))

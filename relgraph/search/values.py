@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import islice
 from math import prod
 from typing import Any, NamedTuple
 
@@ -185,9 +187,20 @@ class Values:
         """Return the reference of some adjacent factors of a product."""
         ref = self._parts.get(seq)
         if ref is None:
-            ref = self.note(self.egraph.product(1, (), [(1, *factor) for factor in seq]))
+            ref = self.note(self.egraph.part([(1, *factor) for factor in seq]))
             self._parts[seq] = ref
         return ref
+
+    @cached_property
+    def shared(self) -> set[tuple[Factor, ...]]:
+        """The factors of products whose classes have more than one form."""
+        egraph = self.egraph
+        products = [entry for entry in egraph.table.items() if entry[0][0] == "product"]
+        return {
+            node[2]
+            for node, ref in products
+            if node[2] and not node[1] and len(egraph.view(egraph.find(ref[1])[1])) > 1
+        }
 
     def holds(self, x: int, name: str, t: int = 0) -> bool:
         """Return whether a fact is known of a class, or of its transpose."""
@@ -230,9 +243,9 @@ class Values:
         shape = self.egraph.classes[x].shape
         if self.batches[x]:
             return TensorType(self.dtype, (*self.embedding.batch, *shape))
-        leaves = [node[1] for node in self.egraph.classes[x].nodes if node[0] == "leaf"]
-        dtype = self.embedding.leaves[leaves[0]].dtype if leaves else self.dtype
-        return TensorType(dtype, plain(shape))
+        nodes = islice(self.egraph.classes[x].nodes, FACT_NODES)
+        leaf = next((self.embedding.leaves[node[1]] for node in nodes if node[0] == "leaf"), None)
+        return TensorType(self.dtype if leaf is None else leaf.dtype, plain(shape))
 
     def placeholder(self, state: State, name: str = "value") -> Variable:
         """Return an input with the type and the facts of a state's value."""
