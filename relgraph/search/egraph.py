@@ -191,11 +191,12 @@ class EGraph(UnionFind):
         powers: dict[int, int] = defaultdict(int)
         for ref, e in scale:
             c, x, _, i = self.canonical(ref)
-            if self.special(ref) == "zero":
+            kind = self.classes[x].special[0]
+            if kind == "zero":
                 return self.zero(m, n)
             if c != 1:
                 coefficient = rational(coefficient * raised(c, e))
-            if self.special(ref) != "eye":
+            if kind != "eye":
                 powers[x] += -e if i else e
         factors = tuple([factor[1:] for factor in seq])
         return self._product(

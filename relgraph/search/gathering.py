@@ -89,7 +89,7 @@ def _common_factors(egraph: EGraph, terms: Sequence[Reference]) -> Groups:
     for j, term in enumerate(terms):
         for side, ref, rest in _readings(egraph, term):
             c, *factor = egraph.canonical(ref)
-            rest = rest._replace(coefficient=c * rest.coefficient)
+            rest = rest if c == 1 else rest._replace(coefficient=c * rest.coefficient)
             buckets[side, tuple(factor)].setdefault(j, rest)
         c, *factor = egraph.canonical(term)
         equal[tuple(factor)].append((j, Rest(c, (), None, term[1], True)))  # type: ignore[index]

@@ -99,7 +99,7 @@ class UnionFind:
         self.unions = 0
         self.tick = 0
         self._built: Node | None = None  # the last node that was looked up
-        self._views: dict[int, list[tuple[Node, Label, int]]] = {}  # until classes merge
+        self._views: dict[int, list[tuple[Node, Label, int]]] = {}  # until a class changes
 
     # -- classes and references --------------------------------------------------------------------
 
@@ -183,7 +183,8 @@ class UnionFind:
             return False
         self.unions += 1
         self.tick += 1
-        self._views.clear()
+        for ref in (a, b):
+            self._views.pop(ref[1], None)
         if a[1] == b[1]:
             return self._stabilise(a[1], compose(inverse(label_of(b)), label_of(a)))
         if self.classes[a[1]].weight < self.classes[b[1]].weight:  # what is special stays the root
@@ -235,7 +236,7 @@ class UnionFind:
                 new = self.build(node)
                 if self._built != node:  # it is no longer canonical
                     del self.table[node]
-                    self._views.clear()
+                    self._views.pop(self.find(old[1])[1], None)
                     self.union(old, new)
         self.bounded = True
 
@@ -300,12 +301,9 @@ def factors(node: Node) -> list[Factor]:
 
 def children(node: Node) -> list[int]:
     """Return the ids that a node refers to."""
-    ids = [factor[0] for factor in factors(node)]
     if node[0] == "product":
-        ids += [x for x, _ in node[1]]
-    elif node[0] == "det":
-        ids.append(node[1])
-    return ids
+        return [factor[0] for factor in node[2]] + [x for x, _ in node[1]]
+    return [node[1]] if node[0] == "det" else [factor[0] for factor in factors(node)]
 
 
 def extent(d: Dim) -> int:
