@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from relgraph.ir.etuple import same_number
-from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
-from relgraph.relations.nary import uniform
+from relgraph.relations.nary import inverse_number, kind_of, uniform
 
 add, multiply = Elementwise("add"), Elementwise("multiply")
-SIGNED = frozenset([add, add.difference, add.inverse])
+SIGNED = kind_of(add).family
+negative = kind_of(add).negated
 
 
 def sum_op(x: Variable) -> Op | None:
@@ -86,6 +87,8 @@ class Keys:
         dtype: Any = getattr(x.type, "dtype", None)  # tuples have no dtype
         if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
             return self._product(x, dtype)
+        if x.op is multiply.difference and inverse_number(x.inputs[1]) is not None:
+            return self._product(x, dtype)
         shape: Any
         if op is not None:
             terms = self.multiset(without_identity(op, self.terms(x)))
@@ -103,7 +106,14 @@ class Keys:
         """Return the key of a product, or of -x, which is a product with -1."""
         terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
         sign = 1
-        if x.op is not multiply:
+        if x.op is multiply.difference:  # a quotient by a number is a product with its inverse
+            y, number = x.inputs
+            inner = y.op is multiply and y.type.dtype == dtype
+            terms = self.terms(y).copy() if inner else Counter([y])
+            inverse = inverse_number(number)
+            assert inverse is not None
+            terms[inverse] += 1
+        elif x.op is not multiply:
             sign = -1
             (y,) = x.inputs
             if y.op is multiply and y.type.dtype == dtype:
@@ -209,14 +219,6 @@ def bare(x: Variable) -> Variable:
         kept = list(without_identity(multiply, Counter(x.inputs)).elements())
         return kept[0] if len(kept) == 1 else x
     return x
-
-
-def negative(x: Variable) -> Variable:
-    """Return the negative of a term."""
-    if isinstance(x, Constant):
-        return constant(-x.value)
-    assert add.inverse is not None
-    return apply(add.inverse, (x,))
 
 
 def without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:
