@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from relgraph.ir.node import Variable
-from relgraph.ir.types import Dim, TensorType
+from relgraph.ir.types import Dim
 from relgraph.ops.concatenate import Concatenate
-from relgraph.ops.elementwise import add, multiply, negative, subtract
+from relgraph.ops.elementwise import add, subtract
 from relgraph.search.egraph import Node, Shape
 from relgraph.search.labels import Label, Reference, magnitude
-from relgraph.search.values import Candidate, Operand, Values, plain
+from relgraph.search.values import Candidate, Operand, Values
 
 
 class Piece(NamedTuple):
@@ -48,7 +48,6 @@ def sum_(values: Values, node: Node, label: Label, first: bool) -> Iterator[Cand
 def _additions(values: Values, terms: Sequence[Reference], in_products: bool = False) -> Candidate:
     """Return a sum, whose coefficients may go into products."""
     egraph = values.egraph
-    shape = egraph.shape(terms[0])
     ones = [term for term in terms if egraph.is_ones(term)]
     others = [term for term in terms if term not in ones] or terms
     number = sum(term[0] for term in ones) if others is not terms else 0  # a constant is a scalar
@@ -67,15 +66,7 @@ def _additions(values: Values, terms: Sequence[Reference], in_products: bool = F
             result = op(result, values.scaled(magnitude(operand.coefficient), part))
         return add(result, values.number(number)) if number else result
 
-    if values.is_batch(*others):
-        return values.candidate(operands, build)
-    type_ = TensorType(values.dtype, plain(shape))
-    scalings = sum(abs(operand.coefficient) != 1 for operand in operands)
-    cost = scalings * values.elementwise_cost(multiply, type_)
-    cost += (len(operands) - 1 + (number != 0)) * values.elementwise_cost(add, type_)
-    if operands[0].coefficient == -1:
-        cost += values.elementwise_cost(negative, type_)
-    return values.candidate(operands, build, cost)
+    return values.candidate(operands, build)
 
 
 def _is_scaled_dyad(values: Values, operand: Operand) -> bool:

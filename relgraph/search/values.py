@@ -105,7 +105,6 @@ class Values:
         self.chain_orders: dict[tuple[int, ...], float] = {}
         self._parts: dict[tuple[Factor, ...], Reference] = {}
         self._scales: dict[int, dict[Coefficient, None]] = {}
-        self._elementwise_costs: dict[tuple[Any, TensorType], float] = {}
         self.inverted = egraph.inverted(embedding.references.values())
         self.batches = self._batches()
         self.facts: dict[int, Facts] = {}
@@ -218,16 +217,6 @@ class Values:
         nothing = matrix.type.with_shape((*matrix.type.shape[:-1], 0))
         return self.node_cost(Solve(self.assumption(x))(matrix, make_input("y", nothing)))
 
-    def elementwise_cost(self, op: Any, type_: TensorType) -> float:
-        """Return the cost of an elementwise op on values of a type, one of them a number."""
-        cost = self._elementwise_costs.get((op, type_))
-        if cost is None:
-            x = make_input("x", type_)
-            other = self.number(3) if op is multiply else x
-            node = op(x) if op is negative else op(other, x)
-            cost = self._elementwise_costs[op, type_] = self.node_cost(node)
-        return cost
-
     def cost(self, candidate: Candidate) -> float:
         """Return the cost of what a candidate adds; what the search does not change is free."""
         result = self.built(candidate)
@@ -293,7 +282,6 @@ class Values:
         self,
         operands: Sequence[Operand],
         build: Callable[[list[Variable]], Variable],
-        cost: float | None = None,
     ) -> Candidate:
         """Return a candidate that builds from operands: transposed, and matrices beside a batch."""
         states = tuple(dict.fromkeys([operand.state for operand in operands]))
@@ -308,7 +296,7 @@ class Values:
                 parts = [self.at_rank(x, y.shape, 2) for x, y in zip(parts, operands, strict=True)]
             return build(parts)
 
-        return Candidate(cost, states, built)
+        return Candidate(None, states, built)
 
     def linear(self, c: Coefficient, refs: Sequence[Reference], build: Build) -> Candidate:
         """Return a candidate that builds from a coefficient and the values of references.
