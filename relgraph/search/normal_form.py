@@ -129,15 +129,15 @@ class NormalForms:
 
     def _new(self, x: Variable, key: Any) -> Atom:
         rows, columns, batch = shape_of(x)
-        known = {
+        facts = {
             name: fact(x, name) is True
             for name in ("symmetric", "orthogonal", "invertible", "positive", "nonnegative")
         }
         if batch or x.ndim < 2:
-            known["symmetric"] = known["orthogonal"] = False
+            facts["symmetric"] = facts["orthogonal"] = False
         before = len(self.words.atoms)
         atom = self.words.atom(
-            "graph", key, rows=rows, columns=columns, batch=batch, graph=x, **known
+            "graph", key, rows=rows, columns=columns, batch=batch, graph=x, **facts
         )
         if atom.number == before and atom.orthogonal:
             orthogonal(self.words, atom.number)

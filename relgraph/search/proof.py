@@ -141,9 +141,9 @@ class Derivation:
                 raise VerifyError("the second part is about other graphs", _ends(self))
             return self.then.check()
         if not self.records:
-            known = {step.before: step.after for step in self.steps}
+            replacements = {step.before: step.after for step in self.steps}
             for graph, end in zip((self.left, self.right), self.ends, strict=True):
-                reached = replayed(graph, known)
+                reached = replayed(graph, replacements)
                 if reached is not end:
                     problem = "the steps do not lead from the graph to its normal form"
                     places = {"graph": graph, "reached": reached, "normal form": end}
@@ -177,14 +177,14 @@ def is_zero(x: Variable) -> bool:
     return isinstance(x, Constant) and x.uniform is not None and not x.uniform
 
 
-def replayed(graph: Variable, known: dict[Variable, Variable]) -> Variable:
+def replayed(graph: Variable, replacements: dict[Variable, Variable]) -> Variable:
     """Return a graph of which every part is replaced as steps say, from its inputs on."""
     done: dict[Variable, Variable] = {}
     for x in toposort([graph]):
         inputs = tuple([done[y] for y in x.inputs])
         same = all([a is b for a, b in zip(inputs, x.inputs, strict=True)])
         new = x if x.op is None or same else x.op(*inputs)
-        done[x] = known.get(new, new)
+        done[x] = replacements.get(new, new)
     return done[graph]
 
 

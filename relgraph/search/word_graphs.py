@@ -124,10 +124,10 @@ class WordGraphs:
             except (Unsupported, RelgraphError):
                 graph = None
             self.graphs.append(graph)
-        found = self.graphs[number]
-        if found is None:
+        written = self.graphs[number]
+        if written is None:
             raise Unsupported("an atom without a graph")
-        return found
+        return written
 
     def _atom(self, atom: Atom) -> Variable:
         x = atom.content

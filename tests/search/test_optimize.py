@@ -79,13 +79,14 @@ def test_a_gather_of_many_terms_ends():
 
 
 def test_a_long_chain_ends_at_the_optimal_order():
-    sizes = np.random.default_rng(0).integers(2, 50, size=41)
-    matrices = [rg.matrix(f"M{k}", shape=tuple(map(int, sizes[k : k + 2]))) for k in range(40)]
+    sizes = np.random.default_rng(0).integers(2, 50, size=61)
+    matrices = [rg.matrix(f"M{k}", shape=tuple(map(int, sizes[k : k + 2]))) for k in range(60)]
     graph = matrices[0]
     for m in matrices[1:]:
         graph = graph @ m
-    new = rg.optimize(graph, mode=None, cost="flops")
+    new, report = rg.optimize(graph, mode=None, cost="flops", full_output=True)
     assert rg.flops([new]) <= 1.001 * 2 * _order(sizes)
+    assert report.regions[0].stopped == "saturated"
 
 
 def _order(sizes):
