@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from relgraph.ir.node import Variable
 from relgraph.ops.elementwise import reciprocal
@@ -34,7 +35,7 @@ class Candidates:
     node_cost : callable
         The cost of one node.
     memo : dict
-        Facts and costs of nodes, kept between the rounds of a search.
+        What is kept between the rounds of a search: candidates, and facts and costs of nodes.
     """
 
     def __init__(
@@ -45,10 +46,16 @@ class Candidates:
         memo: dict[Any, Any],
     ) -> None:
         egraph.bounded = False
-        self.egraph, self.embedding = egraph, embedding
-        self.values = Values(egraph, embedding, node_cost, memo, RULES)
-        self._candidates: dict[State, list[Candidate]] = {}
-        self._explicit = self._inverses_as_wholes()
+        self.egraph, self.embedding, self.unions = egraph, embedding, egraph.unions
+        last: Any = memo["candidates"]() if "candidates" in memo else None
+        if last is not None and last.unions != egraph.unions:
+            last = None  # otherwise, what is needed is as it was
+        self.values: Values = (
+            last.values if last else Values(egraph, embedding, node_cost, memo, RULES)
+        )
+        self._explicit: set[int] = last._explicit if last else self._inverses_as_wholes()
+        self._candidates: dict[State, list[Candidate]] = last._candidates if last else {}
+        memo["candidates"] = ref(self)  # the search holds it for a round
 
     def _inverses_as_wholes(self) -> set[int]:
         """Return the classes whose inverses are needed as such, not only as factors of products.
