@@ -169,3 +169,18 @@ def test_repeated_updates_gather(number):
         total = total - A @ rg.vector(f"v{i}", 3)
     made = rg.rewrite_graph(total, distributeo.reversed)
     assert sum(node.op is rg.matmul for node in toposort([made])) == 1
+
+
+SCALED = u * rg.constant([-2.5] * 3)
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (u + (u / 2 - u / 2), u),
+        (u + -(SCALED * rg.square(w)) + SCALED * rg.square(w), u),
+        (rg.exp(u) - (w / 4 - w * 0.25), rg.exp(u)),
+    ],
+)
+def test_quotients_and_arrays_of_one_number_are_coefficients_in_derivations(graph, expected):
+    check(graph, expected)

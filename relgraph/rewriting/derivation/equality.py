@@ -104,21 +104,16 @@ class Keys:
 
     def _product(self, x: Variable, dtype: Any) -> Any:
         """Return the key of a product, or of -x, which is a product with -1."""
-        terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
-        sign = 1
-        if x.op is multiply.difference:  # a quotient by a number is a product with its inverse
-            y, number = x.inputs
-            inner = y.op is multiply and y.type.dtype == dtype
-            terms = self.terms(y).copy() if inner else Counter([y])
-            inverse = inverse_number(number)
-            assert inverse is not None
+        sign, y = (1, x) if x.op is not add.inverse else (-1, x.inputs[0])
+        inverse = None
+        if y.op is multiply.difference and y.type.dtype == dtype:
+            inverse = inverse_number(y.inputs[1])  # a quotient by a number is a product with it
+            y = y if inverse is None else y.inputs[0]
+        inner = y.op is multiply and y.type.dtype == dtype
+        terms = self.terms(y).copy() if inner else Counter([y])
+        if inverse is not None:
             terms[inverse] += 1
-        elif x.op is not multiply:
-            sign = -1
-            (y,) = x.inputs
-            if y.op is multiply and y.type.dtype == dtype:
-                terms = self.terms(y)
-        factor, kept = split_factor(terms, dtype)
+        factor, kept = split_factor(terms, x)
         factor *= sign
         if factor == -1 and kept.total() == 1:
             (y,) = kept
@@ -182,16 +177,20 @@ def counted(node: Variable) -> Counter[Variable]:
     return terms
 
 
-def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Variable]]:
+def split_factor(terms: Counter[Variable], product: Variable) -> tuple[Any, Counter[Variable]]:
     """Return the product of the constant factors among the operands of a product, and the rest.
 
+    An array of one number is such a factor if another operand has the shape of the product.
     Constants whose product overflows, or is zero although no factor is, stay in the rest.
     """
+    dtype, shape = product.type.dtype, product.type.shape
+    spanned = any([y.type.shape == shape for y in terms if not isinstance(y, Constant)])
     numbers: list[tuple[Any, int]] = []
     kept: Counter[Variable] = Counter()
     for y, n in terms.items():
-        if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
-            numbers.append((y.uniform.item(), n))
+        value = y.uniform if isinstance(y, Constant) and (spanned or not y.ndim) else None
+        if value is not None and y.type.dtype == dtype:
+            numbers.append((value.item(), n))
         else:
             kept[y] += n
     factor = product_of(numbers, dtype)
