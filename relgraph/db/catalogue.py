@@ -22,10 +22,9 @@ from relgraph.rewriting.passes.blas import (
     StructuredKernels,
     SyrkMotif,
 )
-from relgraph.rewriting.passes.concatenation import JoinMerging
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
 from relgraph.rewriting.passes.distribution import Distribution
-from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
+from relgraph.rewriting.passes.lifting import IndexLifting
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.merge import Merge
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
@@ -38,7 +37,7 @@ THEMES = (
     "arithmetic", "powers", "quotients", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
     "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
-    "cumulative", "shape", "axes", "views", "checks", "indexing", "updates",
+    "cumulative", "shape", "axes", "views", "joins", "checks", "indexing", "updates",
 )  # fmt: skip
 
 PHASES = (
@@ -129,19 +128,12 @@ def build_database() -> SequenceDB:
     folding, collecting = ConstantFolding(), ConstantCollecting()
     database["canonicalize"].register(folding, "fast_run", "fast_compile", "exact", "kept")
     database["specialize"].register(folding, "fast_run", "exact", "kept")
-    lifting = (
-        (JoinMerging(), ("exact", "local_join_empty", "local_join_make_vector",
-                         "local_join_to_repeat", "local_join_of_alloc")),
-        (ShapeLifting(), ("exact", "local_shape_to_shape_i", "local_useless_reshape",
-                          "shape_promotion", "local_shape_lift")),
-        (IndexLifting(), ("rounded", "local_subtensor_of_batch_dims", "local_subtensor_of_dot",
-                          "local_subtensor_of_join", "local_subtensor_make_vector",
-                          "extract_diag_lift_pass")),
-    )  # fmt: skip
     for phase in ("canonicalize", "specialize"):
         database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
-        for transform, names in lifting:
-            database[phase].register(transform, "fast_run", "kept", *names)
+        database[phase].register(
+            IndexLifting(), "fast_run", "rounded", "kept", "local_subtensor_of_batch_dims",
+            "local_subtensor_of_dot", "extract_diag_lift_pass",
+        )  # fmt: skip
     if not index.restore(database):
         _register_relations(database)
         index.keep(database)

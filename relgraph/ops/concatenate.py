@@ -54,7 +54,7 @@ class Concatenate(_Join):
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the sum of the sizes where all are static."""
-        axis = normalise_axis(self.params[0], types[0].ndim, self.name)
+        axis = normalise_axis(self.params[0], _first(types, self.name).ndim, self.name)
         dims = self._common_shape(types, axis)
         dims[axis] = _sum([type_.shape[axis] for type_ in types])
         return TensorType(np.result_type(*[t.dtype for t in types]), dims)
@@ -81,12 +81,12 @@ class Stack(_Join):
 
     __slots__ = ()
     name = "stack"
-    measure = (3, 1)
+    measure = (2, 1)
     alternative = "stretch operands with broadcast_to"
 
     def infer(self, *types: Any) -> Type:
         """Return the common dtype, and the shape with the number of operands inserted."""
-        ndim = types[0].ndim + 1
+        ndim = _first(types, self.name).ndim + 1
         place = normalise_axis(self.params[0], ndim, self.name) + ndim
         dims = self._common_shape(types)
         dims.insert(place, len(types))
@@ -103,12 +103,18 @@ def _operands(arrays: Sequence[Any], function: str) -> list[Any]:
             f"{function} takes a sequence of arrays", {"given": arrays}, "Pass a list: [x, y]."
         )
     operands = [as_operand(x) for x in arrays]
+    _first(operands, function)
+    return operands
+
+
+def _first(operands: Sequence[Any], function: str) -> Any:
+    """Return the first of some operands, or of their types."""
     if not operands:
         raise ArgumentError(
             f"{function} needs at least one operand",
             fix="Pass a list with an array; rg.zeros(shape) makes one that may be empty.",
         )
-    return operands
+    return operands[0]
 
 
 def _same_size(a: Dim, b: Dim, axis: int, function: str) -> Dim:

@@ -386,7 +386,7 @@ class Compiler:
         for i in sorted(range(len(places)), key=lambda i: (_cost(factors[i]), i)):
             self.match(factors[i], places[i])
 
-    def match_sequences(self, args: Sequence[Term], places: Sequence[str], at: str) -> None:
+    def match_sequences(self, args: Sequence[Term], places: list[str], at: str) -> None:
         """Name the operands of a node, where one or two of them are sequences of any length."""
         inputs, single = f"{at}.inputs", sum(not isinstance(x, Rest) for x in args)
         self.test(f"len({inputs}) >= {single}")
@@ -403,9 +403,11 @@ class Compiler:
                 after = len(args) - len(starts)
                 starts.append(f"len({inputs}) - {after}")
             first = first and not isinstance(x, Rest)
-        for x, place, start, end in zip(args, places, starts, starts[1:], strict=False):
-            part = f"{start}:{end}" if isinstance(x, Rest) else start
-            self.let(f"{place} = {inputs}[{part}]")
+        for i, (x, start, end) in enumerate(zip(args, starts, starts[1:], strict=False)):
+            if isinstance(x, Rest):  # cut only where it is used
+                places[i] = f"{inputs}[{start}:{end}]"
+            else:
+                self.let(f"{places[i]} = {inputs}[{start}]")
 
     def match_operands(self, block: Block, at: str, head: bool) -> None:
         """Match an op variable applied to any number of operands, each an instance of an element.

@@ -117,6 +117,13 @@ KINDS = {
             _rearranges,
             lambda: (MatrixTranspose(), ExpandDims((-1,)), Reshape((-1,))),
         ),
+        OpKind(
+            "any",
+            "Relate all ops.",
+            Op,
+            lambda op: isinstance(op, Op),
+            lambda: (Sum((-1,), False), MatrixTranspose(), *_rows()),
+        ),
     )
 }
 

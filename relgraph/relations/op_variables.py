@@ -17,7 +17,8 @@ from relgraph.ir.op import Op
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.shape import Dim
 from relgraph.relations.clause import Clause, is_ac, numbers_stay, traits
-from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.kanren.clause_goals import is_number
+from relgraph.relations.kanren.goals import Suspended, nth
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.pattern import (
     Block,
@@ -33,6 +34,7 @@ from relgraph.relations.pattern import (
     text,
     variables,
 )
+from relgraph.relations.rank_classes import takes_key
 
 LENGTHS = 3  # of sequences to try
 
@@ -171,7 +173,13 @@ def samples_of(clause: Clause) -> list[Clause]:
     if not ops and not rests:
         return [clause]
     of_ops = list(product(*[f.kind.samples for f in ops if f.kind is not None]))
-    of_rests = list(product(*[_sequences_for(k, terms) for k in rests]))
+    free = [i for i, k in enumerate(rests) if not all(takes_key(x.op) for x in _taking(k, terms))]
+
+    def uneven(sequences: Sequence[tuple[Term, ...]]) -> int:
+        lengths = [len(sequences[i]) for i in free]
+        return max(lengths, default=0) - min(lengths, default=0)
+
+    of_rests = sorted(product(*[_sequences_for(k, terms) for k in rests]), key=uneven)
     images: list[dict[PatternVariable, Any]] = []
     for number, chosen in enumerate(of_ops):
         every = [dict(zip((*ops, *rests), (*chosen, *x), strict=True)) for x in of_rests]
@@ -192,14 +200,21 @@ def _fits(term: Term, image: dict[PatternVariable, Any]) -> bool:
     return op.arity in (None, given) or not isinstance(op.arity, int)
 
 
+def _taking(k: PatternVariable, terms: Sequence[Term]) -> list[PatternNode]:
+    """Return the applications that have a sequence among their operands."""
+    return [x for x in terms if isinstance(x, PatternNode) and Rest(k) in x.args]
+
+
 def _sequences_for(k: PatternVariable, terms: Sequence[Term]) -> list[tuple[Term, ...]]:
-    """Return the sequences to try: none, one operand and two; a size where these are sizes."""
-    nodes = [x for x in terms if isinstance(x, PatternNode) and Rest(k) in x.args]
+    """Return the sequences to try: one operand, two and none; a size where these are sizes."""
+    nodes = _taking(k, terms)
+    first, second = PatternVariable(f"{k.name}1"), PatternVariable(f"{k.name}2")
+    if all(takes_key(x.op) for x in nodes):
+        return [(), (first,)]
     if all(traits(x.op).takes_shape for x in nodes):
         axis, of = PatternVariable("axis"), PatternVariable(f"{k.name}_of")
-        return [(), (PatternNode(OpPattern(Dim, (axis,)), (of,)),)]
-    first, second = PatternVariable(f"{k.name}1"), PatternVariable(f"{k.name}2")
-    return [(), (first,), (first, second)]
+        return [(PatternNode(OpPattern(Dim, (axis,)), (of,)),), ()]
+    return [(first,), (first, second), ()]
 
 
 class _Sampler:
@@ -233,7 +248,7 @@ class _Sampler:
             return None
         conditions = tuple(c for c in conditions if c.args)
         if self.number is not None:
-            conditions += (Suspended("check", (self.number,), "a number", _is_number),)
+            conditions += (Suspended("check", (self.number,), "a number", is_number),)
         return Sample(left, right, conditions, origin=self.clause)
 
     def term(self, term: Term, copy: dict[PatternVariable, PatternVariable]) -> Any:
@@ -268,12 +283,20 @@ class _Sampler:
         of_operands = bool(asked & set(self.own))
         for copy in self.copies if of_operands else [{}]:
             args = [self.term(x, copy) for x in condition.args]
-            plain = [x for x in args if not isinstance(x, tuple | Op)]
-            function = condition.function
-            if len(plain) < len(args):
-                function = _Regrouped(function, args, int(condition.computes))
-                plain += [y for x in args if isinstance(x, tuple) for y in x]
-            yield Suspended(condition.kind, tuple(plain), condition.label, function)
+            if not (condition.computes and isinstance(args[0], tuple)):
+                yield _asked(condition, args, condition.function)
+                continue
+            for i, out in enumerate(args[0]):
+                yield _asked(condition, [out, *args[1:]], nth(condition.function, i))
+
+
+def _asked(condition: Suspended, args: Sequence[Any], function: Any) -> Suspended:
+    """Return a condition with ops and sequences of operands for some of its arguments."""
+    plain = [x for x in args if not isinstance(x, tuple | Op)]
+    if len(plain) < len(args):
+        function = _Regrouped(function, args, int(condition.computes))
+        plain += [y for x in args if isinstance(x, tuple) for y in x]
+    return Suspended(condition.kind, tuple(plain), condition.label, function)
 
 
 class _Regrouped:
@@ -293,7 +316,3 @@ class _Regrouped:
             else:
                 given.append(x if isinstance(x, Op) else next(single))
         return self.function(*given)
-
-
-def _is_number(x: Any) -> bool:
-    return bool(x.ndim == 0)

@@ -197,7 +197,9 @@ def _array(leaf: Leaf, number: int, rank: int | None, more: str) -> Any:
         return None
     facts = leaf.facts if "zero" in leaf.facts else (*leaf.facts, more)
     value = sample(number, rank, facts)
-    return value > 0 if leaf.dtype.kind == "b" else value.astype(leaf.dtype)
+    if leaf.dtype.kind == "b":
+        return value > 0
+    return (value % SIZE if leaf.dtype.kind == "i" else value).astype(leaf.dtype)
 
 
 def _applied(step: Step, computed: Sequence[Any], parameters: dict[PatternVariable, Any]) -> Any:
@@ -290,8 +292,10 @@ class RankClasses:
         self._ranks_of_terms: list[Ranks] = [(r,) for r in RANKS] if own else [()]
         self._sides = sides = Sides()
         numbers: dict[Any, Any] = {p: p for p in self.parameters}
+        indices = index_operands(terms)
         for place, v in enumerate(self.variables):
-            numbers[v] = sides.leaf(Leaf(place, facts=_asked(conditions, v)))
+            dtype = np.dtype(np.int64) if v in indices else _FLOAT
+            numbers[v] = sides.leaf(Leaf(place, facts=_asked(conditions, v), dtype=dtype))
         for v in own:
             leaf = Leaf(len(self.variables))
             numbers[v] = (sides.leaf(leaf), sides.leaf(leaf))
@@ -365,6 +369,26 @@ class RankClasses:
 def _varying(number: int) -> list[int | None]:
     """Return the ranks of operands, None where they vary."""
     return [2] * (number - FREE) + [None] * min(number, FREE)
+
+
+def takes_key(op: Op | OpPattern | PatternVariable) -> bool:
+    """Return True if an op takes the operands of a key."""
+    return "spec" in getattr(_head(op), "parameters", ())
+
+
+def key_operands(x: PatternNode) -> tuple[Term, ...]:
+    """Return the operands of an application that are those of its key."""
+    return x.args[1 if _head(x.op).rearranges else 2 :] if takes_key(x.op) else ()
+
+
+def index_operands(terms: Iterable[Term]) -> frozenset[PatternVariable]:
+    """Return the variables that stand for the integers in a key."""
+    indices = [y for x in terms if isinstance(x, PatternNode) for y in key_operands(x)]
+    return frozenset(v for v in indices if isinstance(v, PatternVariable))
+
+
+def _head(op: Any) -> Any:
+    return op.cls if isinstance(op, OpPattern) else type(op)
 
 
 def _open_parameters(term: Term) -> list[PatternVariable]:

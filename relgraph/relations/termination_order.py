@@ -8,6 +8,8 @@ elements out of a function of one operand keeps it and decreases a second interp
 that only exchanges two arrangements keeps both and decreases a third: every rewrite decreases the
 triple in lexicographic order.
 
+A join also weighs each of its operands, so that one of fewer operands weighs less.
+
 An op variable is read as an op of one operand, which it weighs once: more operands only make the
 side that applies something to each of them heavier.  Its own weight may be any, small or large.
 
@@ -96,6 +98,8 @@ def weight(
     if not isinstance(term, PatternNode):
         return 0, Counter()
     total, factors = reading(term.op)
+    if traits(term.op).arity is None and not traits(term.op).rearranges:
+        total += sum([not isinstance(x, Rest) for x in term.args])
     counts = Counter[PatternVariable]()
     for i, argument in enumerate(term.args):
         factor = factors[min(i, len(factors) - 1)] if isinstance(factors, tuple) else factors

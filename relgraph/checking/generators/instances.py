@@ -23,7 +23,6 @@ from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable, constant, make_input
 from relgraph.ir.types import TensorType
 from relgraph.ops.arguments import is_open
-from relgraph.ops.indexing.index import Index
 from relgraph.relations.catalogue.conditions import Number
 from relgraph.relations.clause import Clause
 from relgraph.relations.generated_names import opened
@@ -35,6 +34,7 @@ from relgraph.relations.pattern import (
     subterms,
     variables,
 )
+from relgraph.relations.rank_classes import index_operands
 
 Refused = set[tuple[Any, ...]]  # ops with operands that they reject
 INVALID = (RelgraphError, IndexError, TypeError, ValueError)  # from operands that do not fit
@@ -120,7 +120,7 @@ class Roles:
         sizes = dict.fromkeys(d for x in self.fixed for d in x.type.shape)
         shapes = [*(x.type.shape for x in self.fixed), *((d,) for d in sizes)]
         self.shapes: list[Shape] = list(dict.fromkeys(shapes))
-        self.indices = index_operands(clause)
+        self.indices = index_operands([*subterms(clause.left), *subterms(clause.right)])
         conditions = clause.conditions
         self.zeros = frozenset(token(c.args[0]) for c in conditions if c.label.startswith("zero("))
         self.examples = examples_of(clause)
@@ -241,7 +241,11 @@ def _instance(
                 return None
         by_token = {token(v): x for v, x in values.items()}
         for c in clause.conditions:
-            args = [by_token[token(x)] for x in (c.args[1:] if c.kind == "calc" else c.args)]
+            terms = c.args[1:] if c.kind == "calc" else c.args
+            args = [
+                build(x, values, roles.refused) if type(x) is PatternNode else by_token[token(x)]
+                for x in terms
+            ]
             if c.kind == "calc":
                 result = c.function(*args)
                 if result is None:
@@ -327,17 +331,6 @@ def input_names(clause: Clause) -> dict[str, str]:
     """Return the names of the inputs that replace the operands of a clause, by variable."""
     roles = Operands(clause)
     return {v.name: name for v, name in zip(roles.operands, roles.names, strict=False)}
-
-
-def index_operands(clause: Clause) -> frozenset[PatternVariable]:
-    """Return the variables of a clause that stand for the integers in a key."""
-    indices = set()
-    for side in (clause.left, clause.right):
-        for x in subterms(side):
-            op = getattr(x, "op", None)
-            if isinstance(op, OpPattern) and "spec" in op.cls.parameters:
-                indices |= {*x.args[1 if op.cls is Index else 2 :]}
-    return frozenset(v for v in indices if isinstance(v, PatternVariable))
 
 
 def examples_of(clause: Clause) -> dict[Any, tuple[float, ...]]:

@@ -13,12 +13,13 @@ from relgraph.db.catalogue import THEMES, relations_of
 from relgraph.errors import DTypeError
 from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Elementwise, Row
+from relgraph.ops.indexing.composition import operands_of
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace, Tril, Triu
 from relgraph.ops.reductions import LogSoftmax, Reduction, Softmax
-from relgraph.ops.shape import BroadcastTo, Reshape
 from relgraph.relations.clause import Clause, traits
 from relgraph.relations.declaration import axis_kinds
 from relgraph.relations.pattern import OpPattern, PatternNode, PatternVariable, Term, subterms
+from relgraph.relations.rank_classes import key_operands, takes_key
 from relgraph.relations.relation import Relation
 
 EVERY_DTYPE = ("float64", "float32", "int64", "int32", "int8", "uint8", "bool")
@@ -126,7 +127,7 @@ PARAMETERS: dict[str, list[Any]] = {
         (("slice", None, None, None), ("slice", None, 1, None)), (("int", 3), ("int", 2)),
         (("slice", 1, 2, None),), (("dynamic",),), (("slice", None, None, None), ("dynamic",)),
         (("slice", 1, None, 2),), (("array",),), (("slice", 1, None, None),),
-        (("slice", None, None, None), ("array",)),
+        (("slice", None, None, None), ("array",)), (("dynamic",), ("dynamic",)),
         (("slice", None, 1, None),), (("slice", None, None, None), ("slice", 1, None, None)),
     ],
 }  # fmt: skip
@@ -206,10 +207,18 @@ def _choices(clause: Clause, v: PatternVariable, field: str) -> list[Any]:
         kinds = frozenset.intersection(*axis_kinds(clause)[v].values())
         return [x for x in ONE_AXIS + PARAMETERS[name] if type(x) in kinds]
     choices = PARAMETERS[name]
-    # A shape has as many unknown sizes as the operands supply.
+    # The operands supply the unknown sizes of a shape, and parts of a key.
+    nodes = [x for x in _nodes(clause.left, clause.right) if isinstance(x.op, OpPattern)]
     supplied = {
-        len(x.args) - 1
-        for x in _nodes(clause.left, clause.right)
-        if isinstance(x.op, OpPattern) and x.op.cls in (BroadcastTo, Reshape) and v in x.op.params
+        len(x.args[1:] if traits(x.op).takes_shape else key_operands(x))
+        for x in nodes
+        if v in x.op.params and (traits(x.op).takes_shape or takes_key(x.op))
     }
-    return [s for s in choices if s.count(None) in supplied] or choices if supplied else choices
+    return [s for s in choices if _operands_of(s) in supplied] or choices if supplied else choices
+
+
+def _operands_of(parameter: Any) -> int:
+    """Return how many operands a shape or a key takes."""
+    if not all(isinstance(entry, tuple) for entry in parameter):
+        return parameter.count(None)  # type: ignore[no-any-return]
+    return sum(map(operands_of, parameter))

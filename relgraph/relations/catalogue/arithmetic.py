@@ -415,11 +415,7 @@ def opposite(c: Any, x: Any) -> Variable | None:
         return constant(np.negative(c.value), c.dtype)
 
 
-@identity(
-    tags=(*TIDY, "mul_canonical"),
-    where=lambda c: numbero(c, 3, -0.7),
-    rounding="exact",
-)
+@identity(tags=(*TIDY, "mul_canonical"), where=lambda c: numbero(c, 3, -0.7), rounding="exact")
 def negate_multiply_numbero(x, y, c, d):
     """-(c x) = d x and -((c x) / y) = (d x) / y, where d = -c.
 

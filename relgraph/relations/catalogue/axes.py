@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ops.arguments import canonical_shape, solve
-from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.kanren.goals import calco, checko
@@ -43,12 +42,12 @@ def placed(x: Any, *steps: Any) -> tuple[Any, ...] | None:
     return tuple(axes)
 
 
-def inserted(axes: Any) -> tuple[int, ...]:
+def inserted(axes: Any, x: Any) -> tuple[int, ...]:
     """Return the new axes among placed ones."""
     return tuple(i for i, axis in enumerate(axes, -len(axes)) if axis is None)
 
 
-def permuted(axes: Any) -> tuple[int, ...]:
+def permuted(axes: Any, x: Any) -> tuple[int, ...]:
     """Return the permutation of the old axes among placed ones."""
     old = sorted(axis for axis in axes if axis is not None)
     return tuple(old.index(axis) - len(old) for axis in axes if axis is not None)
@@ -59,79 +58,35 @@ def removed(axes: Any, x: Any) -> tuple[int, ...]:
     return tuple(axis for axis in range(-x.ndim, 0) if axis not in axes)
 
 
-def new_after(a: Any, b: Any, x: Any) -> Any:
-    """Return the new axes of a permutation ``b`` of ``x`` with new axes ``a``."""
-    axes = placed(x, ("insert", a), ("permute", b))
-    return None if axes is None else inserted(axes)
+STEPS: dict[Any, Any] = {
+    Transpose: ("permute", permuted),
+    ExpandDims: ("insert", inserted),
+    Squeeze: ("remove", removed),
+}
 
 
-def order_after(a: Any, b: Any, x: Any) -> Any:
-    """Return how the axes of ``x`` itself are permuted."""
-    axes = placed(x, ("insert", a), ("permute", b))
-    return None if axes is None else permuted(axes)
+def exchanged(first: Any, second: Any, which: Any) -> Any:
+    """Return the function that computes the axes of one of two steps that are exchanged."""
+
+    def axes_of(a: Any, b: Any, x: Any) -> Any:
+        axes = placed(x, (STEPS[first][0], a), (STEPS[second][0], b))
+        cancels = (first, second) == (ExpandDims, Squeeze) and a == b
+        return None if axes is None or cancels else STEPS[which][1](axes, x)
+
+    axes_of.__name__ = STEPS[which][1].__name__
+    return axes_of
 
 
-@identity(
-    tags=(*TIDY, "local_dimshuffle_lift"),
-    rounding="exact",
-    where=lambda x, a, b, c, d: (calco(c, new_after, a, b, x), calco(d, order_after, a, b, x)),
-)
-def permute_expand_dimso(x, a, b, c, d):
-    """transpose(expand_dims(x, a), b) = expand_dims(transpose(x, d), c).
+@identity(tags=(*TIDY, "local_dimshuffle_lift"), rounding="exact")
+def exchange_axeso(x, a, b, c, d):
+    """g(f(x, a), b) = f(g(x, c), d), where transposes stand within expand_dims, and squeezes last.
 
+    Holds for f expand_dims and g a transpose, and for either as f and squeeze as g.
     Source: composition of maps of axes.
     """
-    return Transpose(b)(ExpandDims(a)(x)), ExpandDims(c)(Transpose(d)(x))
-
-
-def gone_before(a: Any, b: Any, x: Any) -> Any:
-    """Return the axes of ``x`` that are removed after a permutation ``a``."""
-    axes = placed(x, ("permute", a), ("remove", b))
-    return None if axes is None else removed(axes, x)
-
-
-def order_of_rest(a: Any, b: Any, x: Any) -> Any:
-    """Return how the axes are permuted that are not removed."""
-    axes = placed(x, ("permute", a), ("remove", b))
-    return None if axes is None else permuted(axes)
-
-
-@identity(
-    tags=(*TIDY, "local_dimshuffle_lift"),
-    rounding="exact",
-    where=lambda x, a, b, c, d: (calco(c, gone_before, a, b, x), calco(d, order_of_rest, a, b, x)),
-)
-def squeeze_transposeo(x, a, b, c, d):
-    """squeeze(transpose(x, a), b) = transpose(squeeze(x, c), d).
-
-    Source: composition of maps of axes.
-    """
-    return Squeeze(b)(Transpose(a)(x)), Transpose(d)(Squeeze(c)(x))
-
-
-def gone_of_old(a: Any, b: Any, x: Any) -> Any:
-    """Return the axes of ``x`` that are removed after new axes ``a`` were inserted."""
-    axes = placed(x, ("insert", a), ("remove", b))
-    return None if axes is None else removed(axes, x)
-
-
-def new_of_rest(a: Any, b: Any, x: Any) -> Any:
-    """Return the new axes that are not removed."""
-    axes = placed(x, ("insert", a), ("remove", b))
-    return None if axes is None or a == b else inserted(axes)
-
-
-@identity(
-    tags=(*TIDY, "local_dimshuffle_lift"),
-    rounding="exact",
-    where=lambda x, a, b, c, d: (calco(c, gone_of_old, a, b, x), calco(d, new_of_rest, a, b, x)),
-)
-def squeeze_expand_dimso(x, a, b, c, d):
-    """squeeze(expand_dims(x, a), b) = expand_dims(squeeze(x, c), d).
-
-    Source: composition of maps of axes.
-    """
-    return Squeeze(b)(ExpandDims(a)(x)), ExpandDims(d)(Squeeze(c)(x))
+    for f, g in ((ExpandDims, Transpose), (Transpose, Squeeze), (ExpandDims, Squeeze)):
+        both = calco(c, exchanged(f, g, g), a, b, x), calco(d, exchanged(f, g, f), a, b, x)
+        yield g(b)(f(a)(x)), f(d)(g(c)(x)), both
 
 
 @identity(tags=(*TIDY, "local_dimshuffle_lift"), rounding="exact")
@@ -349,28 +304,8 @@ def axes_of_reshapeo(x, s, a, t):
         yield cls(a)(Reshape(s)(x)), Reshape(t)(x), calco(t, function, s, a, x)
 
 
-# Joins of one array.
-
-
-def one_axis(k: Any) -> tuple[int]:
-    """Return an axis as a tuple."""
-    return (k,)
-
-
-@identity(tags=(*TIDY, "local_join_1"), rounding="exact")
-def join_oneo(x, k, a):
-    """concatenate([x]) = x, and stack([x], k) = expand_dims(x, k).
-
-    Source: definition.
-    """
-    yield Concatenate(k)(x), x
-    yield Stack(k)(x), ExpandDims(a)(x), calco(a, one_axis, k)
-
-
 RELATIONS: tuple[Relation, ...] = (
-    permute_expand_dimso,
-    squeeze_transposeo,
-    squeeze_expand_dimso,
+    exchange_axeso,
     remove_no_axeso,
     absorb_leading_axeso,
     permute_broadcast_too,
@@ -378,5 +313,4 @@ RELATIONS: tuple[Relation, ...] = (
     insert_broadcast_too,
     reshape_axeso,
     axes_of_reshapeo,
-    join_oneo,
 )

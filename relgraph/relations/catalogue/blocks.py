@@ -44,10 +44,7 @@ def raveled(x: Any) -> Any:
 # Kronecker products.
 
 
-@identity(
-    tags=CANONICAL,
-    rounding="exact",
-)
+@identity(tags=CANONICAL, rounding="exact")
 def transpose_krono(A, B):
     """kron(A, B).mT = kron(A.mT, B.mT).
 
@@ -57,10 +54,7 @@ def transpose_krono(A, B):
     return matrix_transpose(kron(A, B)), kron(matrix_transpose(A), matrix_transpose(B))
 
 
-@identity(
-    tags=CANONICAL,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def multiply_krono(A, B, C, D):
     """kron(A, B) kron(C, D) = kron(A C, B D).
 
@@ -71,10 +65,7 @@ def multiply_krono(A, B, C, D):
     return kron(A, B) @ kron(C, D), kron(A @ C, B @ D)
 
 
-@identity(
-    tags=CANONICAL,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def distribute_krono(A, B, C):
     """kron(A, B + C) = kron(A, B) + kron(A, C).
 
@@ -85,10 +76,7 @@ def distribute_krono(A, B, C):
     return kron(A, B + C), kron(A, B) + kron(A, C)
 
 
-@identity(
-    tags=CANONICAL,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def distribute_kron_lefto(A, B, C):
     """kron(A + B, C) = kron(A, C) + kron(B, C).
 
@@ -99,11 +87,7 @@ def distribute_kron_lefto(A, B, C):
     return kron(A + B, C), kron(A, C) + kron(B, C)
 
 
-@identity(
-    tags=CANONICAL,
-    where=both_square,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=both_square, specials="assumes_finite")
 def inv_krono(A, B):
     """inv(kron(A, B)) = kron(inv(A), inv(B)).
 
@@ -202,11 +186,7 @@ def sign_krono(A, B, value):
     return first(slogdet(kron(A, B))), value
 
 
-@identity(
-    tags=CANONICAL,
-    where=both_square,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=both_square, specials="assumes_finite")
 def trace_krono(A, B):
     """trace(kron(A, B)) = trace(A) trace(B).
 
@@ -216,11 +196,7 @@ def trace_krono(A, B):
     return trace(kron(A, B)), trace(A) * trace(B)
 
 
-@identity(
-    tags=CANONICAL,
-    where=both_square,
-    rounding="exact",
-)
+@identity(tags=CANONICAL, where=both_square, rounding="exact")
 def diagonal_krono(A, B):
     """diagonal(kron(A, B)) = ravel(diagonal(A) diagonal(B).mT).
 
@@ -229,10 +205,7 @@ def diagonal_krono(A, B):
     return diagonal(kron(A, B)), raveled(outer(diagonal(A), diagonal(B)))
 
 
-@identity(
-    tags=CANONICAL,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def sum_krono(A, B):
     """sum(kron(A, B)) = sum(A) sum(B).
 
@@ -264,10 +237,7 @@ def square_blocks(A: Any, B: Any) -> Any:
     return facto(A, "square"), facto(B, "square"), matrixo(A), matrixo(B)
 
 
-@identity(
-    tags=CANONICAL,
-    rounding="exact",
-)
+@identity(tags=CANONICAL, rounding="exact")
 def fuse_block_diago(A, B, C):
     """block_diag(block_diag(A, B), C) = block_diag(A, block_diag(B, C)).
 
@@ -277,10 +247,7 @@ def fuse_block_diago(A, B, C):
     return block_diag(block_diag(A, B), C), block_diag(A, block_diag(B, C))
 
 
-@identity(
-    tags=CANONICAL,
-    rounding="exact",
-)
+@identity(tags=CANONICAL, rounding="exact")
 def transpose_block_diago(A, B):
     """block_diag(A, B).mT = block_diag(A.mT, B.mT).
 
@@ -293,10 +260,7 @@ def transpose_block_diago(A, B):
     )
 
 
-@identity(
-    tags=CANONICAL,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, specials="assumes_finite")
 def multiply_block_diago(A, B, C, D):
     """block_diag(A, B) block_diag(C, D) = block_diag(A C, B D).
 
@@ -307,9 +271,7 @@ def multiply_block_diago(A, B, C, D):
     return block_diag(A, B) @ block_diag(C, D), block_diag(A @ C, B @ D)
 
 
-@identity(
-    tags=CANONICAL,
-)
+@identity(tags=CANONICAL)
 def add_block_diago(A, B, C, D):
     """block_diag(A, B) + block_diag(C, D) = block_diag(A + C, B + D).
 
@@ -320,11 +282,7 @@ def add_block_diago(A, B, C, D):
     return block_diag(A, B) + block_diag(C, D), block_diag(A + C, B + D)
 
 
-@identity(
-    tags=CANONICAL,
-    where=square_blocks,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=square_blocks, specials="assumes_finite")
 def inv_block_diago(A, B):
     """inv(block_diag(A, B)) = block_diag(inv(A), inv(B)).
 
@@ -349,11 +307,7 @@ def cholesky_block_diago(A, B):
     return lower_factor(block_diag(A, B)), block_diag(lower_factor(A), lower_factor(B))
 
 
-@identity(
-    tags=CANONICAL,
-    where=square_blocks,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=square_blocks, specials="assumes_finite")
 def det_block_diago(A, B):
     """det(block_diag(A, B)) = det(A) det(B).
 
@@ -363,11 +317,7 @@ def det_block_diago(A, B):
     return det(block_diag(A, B)), det(A) * det(B)
 
 
-@identity(
-    tags=CANONICAL,
-    where=square_blocks,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=square_blocks, specials="assumes_finite")
 def logdet_block_diago(A, B):
     """log |det(block_diag(A, B))| = log |det(A)| + log |det(B)|, by slogdet.
 
@@ -377,11 +327,7 @@ def logdet_block_diago(A, B):
     return second(slogdet(block_diag(A, B))), second(slogdet(A)) + second(slogdet(B))
 
 
-@identity(
-    tags=CANONICAL,
-    where=square_blocks,
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=square_blocks, specials="assumes_finite")
 def sign_block_diago(A, B):
     """sign(det(block_diag(A, B))) = sign(det(A)) sign(det(B)), by slogdet.
 
@@ -390,10 +336,7 @@ def sign_block_diago(A, B):
     return first(slogdet(block_diag(A, B))), first(slogdet(A)) * first(slogdet(B))
 
 
-@identity(
-    tags=CANONICAL,
-    where=square_blocks,
-)
+@identity(tags=CANONICAL, where=square_blocks)
 def trace_block_diago(A, B):
     """trace(block_diag(A, B)) = trace(A) + trace(B).
 
@@ -403,11 +346,7 @@ def trace_block_diago(A, B):
     return trace(block_diag(A, B)), trace(A) + trace(B)
 
 
-@identity(
-    tags=CANONICAL,
-    where=square_blocks,
-    rounding="exact",
-)
+@identity(tags=CANONICAL, where=square_blocks, rounding="exact")
 def diagonal_block_diago(A, B):
     """diagonal(block_diag(A, B)) = concatenate(diagonal(A), diagonal(B)).
 
@@ -416,11 +355,7 @@ def diagonal_block_diago(A, B):
     return diagonal(block_diag(A, B)), concatenate(diagonal(A), diagonal(B))
 
 
-@identity(
-    tags=CANONICAL,
-    where=lambda A, B: (matrixo(A), matrixo(B)),
-    specials="assumes_finite",
-)
+@identity(tags=CANONICAL, where=lambda A, B: (matrixo(A), matrixo(B)), specials="assumes_finite")
 def sum_block_diago(A, B):
     """sum(block_diag(A, B)) = sum(A) + sum(B).
 
@@ -444,11 +379,7 @@ def expm_block_diago(A, B):
     return expm(block_diag(A, B)), block_diag(expm(A), expm(B))
 
 
-@identity(
-    tags=CANONICAL,
-    where=lambda u, v: (vectoro(u), vectoro(v)),
-    rounding="exact",
-)
+@identity(tags=CANONICAL, where=lambda u, v: (vectoro(u), vectoro(v)), rounding="exact")
 def block_diag_diago(u, v):
     """block_diag(diag(u), diag(v)) = diag(concatenate(u, v)).
 

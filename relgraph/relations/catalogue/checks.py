@@ -62,8 +62,8 @@ def merge_specify_shapeo(x, s, t, u):
 def specify_shape_updateo(x, v, s, k):
     """specify_shape(at(x)[k].set(v), s) = at(specify_shape(x, s))[k].set(v), and so for add.
 
-    An update keeps the shape.  Derived from the pass shape_lifting, which drops sizes stated twice;
-    kept for its own name.
+    An update keeps the shape.  Derived from remove_specify_shapeo where the sizes are static; kept
+    for its own name.
     Source: definition.
     """
     for cls in (SetIndex, AddIndex):

@@ -5,52 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable
-from relgraph.relations.kanren.goals import Suspended, checko
-
-
-def scalaro(x: Any) -> Suspended:
-    """Relate graphs without dimensions."""
-    return checko(_is_scalar, x, label=f"scalar({x!r})")
-
-
-def matrixo(x: Any) -> Suspended:
-    """Relate graphs of two dimensions."""
-    return checko(_is_matrix, x, label=f"matrix({x!r})")
-
-
-def vectoro(x: Any) -> Suspended:
-    """Relate graphs of one dimension."""
-    return checko(_is_vector, x, label=f"vector({x!r})")
-
-
-def signedo(x: Any) -> Suspended:
-    """Relate graphs of floats and of signed integers, which have negative values."""
-    return checko(_is_signed, x, label=f"signed({x!r})")
-
-
-def numerico(x: Any) -> Suspended:
-    """Relate graphs of numbers: of any dtype but bool, whose sum is a logical or."""
-    return checko(_is_numeric, x, label=f"numeric({x!r})")
-
-
-def coefficiento(x: Any) -> Suspended:
-    """Relate constants of numbers that are equal in all their elements."""
-    return checko(_is_coefficient, x, label=f"coefficient({x!r})")
-
-
-class Number:
-    """The condition to be a constant equal in all its elements, with examples that tests use."""
-
-    def __init__(self, *examples: float) -> None:
-        self.examples = examples
-
-    def __call__(self, x: Any) -> bool:
-        return _is_coefficient(x)
-
-
-def numbero(x: Any, *examples: float) -> Suspended:
-    """Relate constants of one number, such as these examples."""
-    return checko(Number(*examples), x, label=f"number({x!r})")
+from relgraph.relations.kanren.goals import Suspended, checko, unary_goal
 
 
 def _is_coefficient(x: Any) -> bool:
@@ -75,3 +30,32 @@ def _is_signed(x: Any) -> bool:
 
 def _is_numeric(x: Any) -> bool:
     return not isinstance(x, Variable) or x.dtype.kind != "b"
+
+
+scalaro = unary_goal("scalar", _is_scalar, "Relate graphs without dimensions.")
+matrixo = unary_goal("matrix", _is_matrix, "Relate graphs of two dimensions.")
+vectoro = unary_goal("vector", _is_vector, "Relate graphs of one dimension.")
+signedo = unary_goal(
+    "signed", _is_signed, "Relate graphs of floats and of signed integers, which have signs."
+)
+numerico = unary_goal(
+    "numeric", _is_numeric, "Relate graphs of numbers: of any dtype but bool, whose sum is an or."
+)
+coefficiento = unary_goal(
+    "coefficient", _is_coefficient, "Relate constants of numbers that are equal in all elements."
+)
+
+
+class Number:
+    """The condition to be a constant equal in all its elements, with examples that tests use."""
+
+    def __init__(self, *examples: float) -> None:
+        self.examples = examples
+
+    def __call__(self, x: Any) -> bool:
+        return _is_coefficient(x)
+
+
+def numbero(x: Any, *examples: float) -> Suspended:
+    """Relate constants of one number, such as these examples."""
+    return checko(Number(*examples), x, label=f"number({x!r})")

@@ -277,11 +277,7 @@ def prod_eigvalsho(A, lower):
     yield prod(values), det(A), matrixo(A)
 
 
-@identity(
-    tags=SPECIALIZE,
-    where=lambda A: (matrixo(A), floato(A)),
-    specials="assumes_finite",
-)
+@identity(tags=SPECIALIZE, where=lambda A: (matrixo(A), floato(A)), specials="assumes_finite")
 def sum_singular_squareo(A, full):
     """sum(square(svd(A)[1])) = sum(square(A)).
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from relgraph.ops import reductions
 from relgraph.ops.checks import SpecifyShape
-from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import indexed_shape
 from relgraph.ops.indexing.index import Index
@@ -21,20 +20,20 @@ from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
-from relgraph.relations.kanren.goals import Suspended, calco, checko
+from relgraph.relations.kanren.goals import calco, checko, nth, unary_goal
 from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
 
 
-def known_shapeo(v: Any) -> Any:
-    """Relate values no size of which is open, so that none is stretched at the call."""
-    return checko(_known_shape, v, label=f"known shape({v!r})")
-
-
 def _known_shape(v: Any) -> bool:
     return None not in v.type.shape
+
+
+known_shapeo = unary_goal(
+    "known shape", _known_shape, "Relate values no size of which is open, so that none stretches."
+)
 
 
 def _as_large(v: Any, x: Any) -> bool:
@@ -163,22 +162,6 @@ def pick_squeezeo(x, s, t, a):
 # A key past an op.
 
 
-def nth(function: Any, n: int) -> Any:
-    """Return a function that computes one part of what another does."""
-
-    def part(*values: Any) -> Any:
-        parts = function(*values)
-        return None if parts is None else parts[n]
-
-    part.__name__ = f"{function.__name__}[{n}]"
-    return part
-
-
-def keyo(function: Any, t: Any, b: Any, s: Any, a: Any, x: Any) -> tuple[Suspended, ...]:
-    """Relate a static key ``s`` on an op of ``x`` to the key ``t`` on ``x`` and the op's ``b``."""
-    return calco(t, nth(function, 0), s, a, x), calco(b, nth(function, 1), s, a, x)
-
-
 def past_transpose(s: Any, a: Any, x: Any) -> Any:
     """Return the key on ``x``, and the permutation, for a key on a transpose of ``x``."""
     return keys.past_permutation(s, a)
@@ -206,59 +189,6 @@ def past_squeeze(s: Any, a: Any, x: Any) -> Any:
     return keys.past_squeeze(s, a, x.ndim)
 
 
-@identity(
-    tags=(*TIDY, "local_subtensor_of_transpose"),
-    where=lambda t, b, s, a, x: keyo(past_transpose, t, b, s, a, x),
-    rounding="exact",
-)
-def index_transposeo(x, s, t, a, b):
-    """transpose(x, a)[s] = transpose(x[t], b).
-
-    The key is permuted like the axes.
-    Source: definition.
-    """
-    return Index(s)(Transpose(a)(x)), Transpose(b)(Index(t)(x))
-
-
-@identity(tags=(*TIDY, "local_subtensor_of_transpose"), rounding="exact")
-def index_matrix_transposeo(x, s, t):
-    """x.mT[s] = x[t].mT, or x[t] where the key picks a row or a column.
-
-    The key is permuted like the axes.
-    Source: definition.
-    """
-    pair = Index(s)(SWAP(x))
-    yield pair, SWAP(Index(t)(x)), calco(t, still_swapped, s, x)
-    yield pair, Index(t)(x), calco(t, no_more_swapped, s, x)
-
-
-@identity(
-    tags=(*TIDY, "local_subtensor_of_expand_dims"),
-    where=lambda t, b, s, a, x: keyo(past_expand_dims, t, b, s, a, x),
-    rounding="exact",
-)
-def index_expand_dimso(x, s, t, a, b):
-    """expand_dims(x, a)[s] = expand_dims(x[t], b).
-
-    Holds where the key takes all of each new axis, or its element.
-    Source: definition.
-    """
-    return Index(s)(ExpandDims(a)(x)), ExpandDims(b)(Index(t)(x))
-
-
-@identity(
-    tags=(*TIDY, "local_subtensor_of_squeeze"),
-    where=lambda t, b, s, a, x: keyo(past_squeeze, t, b, s, a, x),
-    rounding="exact",
-)
-def index_squeezeo(x, s, t, a, b):
-    """squeeze(x, a)[s] = squeeze(x[t], b).
-
-    Source: definition.
-    """
-    return Index(s)(Squeeze(a)(x)), Squeeze(b)(Index(t)(x))
-
-
 def unstretched(s: Any, a: Any, x: Any) -> Any:
     """Return the key on ``x``, and the shape of the part, for a key on ``x`` stretched."""
     if None in a or not all([isinstance(size, int) for size in a]):
@@ -270,20 +200,28 @@ def unstretched(s: Any, a: Any, x: Any) -> Any:
 
 
 @identity(
-    tags=(*TIDY, "local_subtensor_of_alloc"),
-    where=lambda s, a, x, t, b: (
-        calco(t, nth(unstretched, 0), s, a, x),
-        calco(b, nth(unstretched, 1), s, a, x),
+    tags=(
+        *TIDY, "local_subtensor_of_transpose", "local_subtensor_of_expand_dims",
+        "local_subtensor_of_squeeze", "local_subtensor_of_alloc",
     ),
     rounding="exact",
-)
-def index_broadcast_too(x, s, a, t, b):
-    """broadcast_to(x, a)[s] = broadcast_to(x[t], b).
+)  # fmt: skip
+def index_rearrangemento(x, s, t, a, b):
+    """g(x, a)[s] = g(x[t], b) for a transpose, expand_dims, squeeze or broadcast_to g.
 
-    Holds for static shapes.
-    Source: definition.
+    And so for x.mT, which is x[t] where the key picks a row or a column.  Shapes are static.
+    Source: composition of maps of places.
     """
-    return Index(s)(BroadcastTo(a)(x)), BroadcastTo(b)(Index(t)(x))
+    for cls, past in (
+        (Transpose, past_transpose),
+        (ExpandDims, past_expand_dims),
+        (Squeeze, past_squeeze),
+        (BroadcastTo, unstretched),
+    ):
+        both = calco(t, nth(past, 0), s, a, x), calco(b, nth(past, 1), s, a, x)
+        yield Index(s)(cls(a)(x)), cls(b)(Index(t)(x)), both
+    yield Index(s)(SWAP(x)), SWAP(Index(t)(x)), calco(t, still_swapped, s, x)
+    yield Index(s)(SWAP(x)), Index(t)(x), calco(t, no_more_swapped, s, x)
 
 
 def unreduced(s: Any, a: Any, k: Any, x: Any, every: bool = False) -> Any:
@@ -406,38 +344,14 @@ def diagonal_transposeo(x, k, m):
     return Diagonal(k)(SWAP(x)), Diagonal(m)(x)
 
 
-def adjoining(c: Any, s: Any, t: Any, x: Any) -> Any:
-    """Return the key of two parts of ``x`` that follow each other along an axis."""
-    return keys.adjoining(c, s, t, x.type.shape)
-
-
-@identity(
-    tags=(*TIDY, "local_join_subtensors"),
-    where=lambda u, c, s, t, x: calco(u, adjoining, c, s, t, x),
-    rounding="exact",
-)
-def join_indexo(x, s, t, u, c):
-    """concatenate([x[:k], x[k:]]) = x.
-
-    Holds where the second part follows the first along the axis.
-    Source: definition.
-    """
-    return Concatenate(c)(Index(s)(x), Index(t)(x)), Index(u)(x)
-
-
 RELATIONS: tuple[Relation, ...] = (
     remove_indexo,
     merge_indexo,
     squeeze_indexo,
     pick_squeezeo,
-    index_transposeo,
-    index_matrix_transposeo,
-    index_expand_dimso,
-    index_squeezeo,
-    index_broadcast_too,
+    index_rearrangemento,
     index_reduceo,
     index_softmaxo,
-    join_indexo,
     index_placeso,
     index_specify_shapeo,
     diagonal_transposeo,

@@ -239,11 +239,7 @@ def lift_inv_negativeo(A):
     return inv(-A), -inv(A)
 
 
-@identity(
-    tags=SEARCH,
-    where=lambda A, B: (matrixo(A), matrixo(B)),
-    specials="assumes_finite",
-)
+@identity(tags=SEARCH, where=lambda A, B: (matrixo(A), matrixo(B)), specials="assumes_finite")
 def solve_inv_righto(A, B):
     """B inv(A) = solve(A.mT, B.mT).mT for matrices.
 
@@ -255,11 +251,7 @@ def solve_inv_righto(A, B):
     return B @ inv(A), swap(solve(swap(A), swap(B)))
 
 
-@identity(
-    tags=SEARCH,
-    where=lambda A, b: (matrixo(A), vectoro(b)),
-    specials="assumes_finite",
-)
+@identity(tags=SEARCH, where=lambda A, b: (matrixo(A), vectoro(b)), specials="assumes_finite")
 def solve_inv_vectoro(A, b):
     """b' inv(A) = solve(A.mT, b) for a vector b.
 

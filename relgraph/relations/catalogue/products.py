@@ -459,11 +459,7 @@ def cycle_traceo(A, B):
     return trace(A @ B), trace(B @ A)
 
 
-@identity(
-    tags=SEARCH,
-    where=lambda x, A: (vectoro(x), matrixo(A)),
-    specials="assumes_finite",
-)
+@identity(tags=SEARCH, where=lambda x, A: (vectoro(x), matrixo(A)), specials="assumes_finite")
 def symmetric_quadratico(x, A):
     """x' A x = x' ((A + A.mT) / 2) x.
 

@@ -8,13 +8,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from relgraph.ir.sizes import rule_of, size_at
 from relgraph.ops.arguments import solve
+from relgraph.ops.checks import SpecifyShape
+from relgraph.ops.concatenate import Concatenate
+from relgraph.ops.elementwise import maximum, minimum
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
-from relgraph.relations.kanren.goals import calco, checko
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.relations.kanren.goals import calco, checko, elementwiseo, nth, op_kindo
 from relgraph.relations.relation import Relation, identity
 
 TIDY = ("canonicalize", "specialize", "fast_run")
+SIZES = (*TIDY, "shape_lifting", "shape_promotion", "local_shape_lift")
 SWAP = MatrixTranspose()
 
 
@@ -54,30 +61,40 @@ def merge_reshapeo(x, s, t, u):
     return Reshape(t)(Reshape(s)(x)), Reshape(u)(x)
 
 
-def same_shape(s: Any, x: Any) -> bool:
-    """Return True if a reshape or broadcast to ``s`` provably leaves the shape of ``x``."""
+def same_shape(s: Any, x: Any, k: Any) -> bool:
+    """Return True if a reshape or broadcast to ``s``, with sizes ``k``, changes no shape."""
     shape = x.type.shape
-    if s == (-1,) and len(shape) == 1:
-        return True
-    if None in shape or len(s) != len(shape):
+    if len(s) != len(shape):
         return False
-    return shape == s or (
-        -1 in s and isinstance(s, tuple) and Reshape(s).infer(x.type).shape == shape
+    if -1 in s:
+        static = not k and None not in shape
+        return len(s) == 1 or (static and Reshape(s).infer(x.type).shape == shape)
+    sizes = iter(k)
+    return all(
+        size == own if isinstance(size, int) else is_size(next(sizes), x, axis)
+        for axis, (size, own) in enumerate(zip(s, shape, strict=True), -x.ndim)
     )
 
 
+def is_size(n: Any, x: Any, axis: int) -> bool:
+    """Return True if a node reads the size of ``x`` along an axis that nothing stretches."""
+    reads = x.type.shape[axis] != 1 and isinstance(n.op, Dim)
+    return reads and size_at(n.inputs[0], n.op.params[0]) == size_at(x, axis)
+
+
 @identity(
-    tags=(*TIDY, "reshape_chain"),
-    where=lambda x, s: checko(same_shape, s, x, label="the shape is the same"),
+    tags=(*TIDY, "reshape_chain", "local_useless_reshape"),
+    where=lambda x, s, k: checko(same_shape, s, x, k, label="the shape is the same"),
     rounding="exact",
 )
-def remove_reshapeo(x, s):
+def remove_reshapeo(x, s, k):
     """reshape(x, shape of x) = x, and so for broadcast_to.
 
+    k holds the sizes of s that are not static.
     Source: definition.
     """
     for cls in (Reshape, BroadcastTo):
-        yield cls(s)(x), x
+        yield cls(s)(x, *k), x
 
 
 @identity(tags=(*TIDY, "reshape_chain"), rounding="exact")
@@ -215,6 +232,135 @@ def merge_broadcast_too(x, s, t):
     return BroadcastTo(t)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
 
 
+# Sizes, each read from the deepest operand that has it.
+
+
+def origin(f: Any, a: Any, k: Any) -> Any:
+    """Return the node below ``f(*a)``, and its axis, whose size axis ``k`` of the result has."""
+    deepest = None
+    below = operand_of_size(f, a, k)
+    while below is not None:
+        deepest = x, axis = below
+        below = None if x.op is None else operand_of_size(x.op, x.inputs, axis)
+    return deepest
+
+
+def operand_of_size(f: Any, a: Any, k: Any) -> Any:
+    """Return the operand of ``f(*a)``, and its axis, whose size axis ``k`` of the result has."""
+    size = f.result_type(a).shape[k]
+    if size is None:
+        at = rule_of(f, tuple([x.type for x in a])).origins[k]
+        return None if at is None else (a[at[0]], at[1])
+    # A name stands for one size wherever it occurs.
+    same = (x for x in a if size in getattr(x.type, "shape", ()))
+    return next(((x, x.type.shape.index(size) - x.ndim) for x in same), None)
+
+
+@identity(
+    tags=(*SIZES, "local_shape_to_shape_i", "derived"),
+    where=lambda f, a, k, x, m: (
+        op_kindo(f, "any"),
+        calco(x, nth(origin, 0), f, a, k),
+        calco(m, nth(origin, 1), f, a, k),
+    ),
+    rounding="exact",
+)
+def lift_dimo(f, a, k, x, m):
+    """dim(f(*a), k) = dim(x, m) for any op f, where x is an operand, or an operand of one.
+
+    Holds where the type rules say that axis k of the result has the size of axis m of x.
+    Derived for static sizes, which are constants; kept for sizes that are known at the call.
+    Source: definition.
+    """
+    return Dim(k)(f(*a)), Dim(m)(x)
+
+
+def given_size(s: Any, n: Any, k: Any) -> Any:
+    """Return the operand that is the size along an axis of a shape ``s`` with sizes ``n``."""
+    before = sum(not isinstance(size, int) for size in s[: len(s) + k])
+    return None if isinstance(s[k], int) else n[before]
+
+
+@identity(tags=SIZES, where=lambda m, s, n, k: calco(m, given_size, s, n, k), rounding="exact")
+def dim_reshapeo(x, s, n, k, m):
+    """dim(reshape(x, s), k) = m, where m is that size in s, and so for broadcast_to.
+
+    n holds the sizes of s that are not static.
+    Source: definition.
+    """
+    for cls in (Reshape, BroadcastTo):
+        yield Dim(k)(cls(s)(x, *n)), m
+
+
+def sum_of_sizes(a: Any, k: Any) -> Any:
+    """Return the sum of the sizes of some arrays along an axis."""
+    first, *others = [dim(x, k) for x in a]
+    return sum(others, start=first)
+
+
+@identity(
+    tags=(*SIZES, "derived"), where=lambda m, a, k: calco(m, sum_of_sizes, a, k), rounding="exact"
+)
+def dim_joino(a, k, m):
+    """dim(concatenate(a, k), k) = m, the sum of the sizes of a along axis k.
+
+    Derived for static sizes, which are constants; kept for sizes that are known at the call.
+    Source: definition.
+    """
+    return Dim(k)(Concatenate(k)(*a)), m
+
+
+def size_of_slice(s: Any, x: Any, k: Any) -> Any:
+    """Return the size of a part along an axis: a slice between positions from the start."""
+    entries = keys.by_axis(s, x.ndim)
+    if entries is None:
+        return None
+    at = keys.kept_axes(entries)[k]
+    _, start, stop, step = entries[at]
+    ends = [end for end in (start, stop) if end is not None]
+    if step not in (None, 1) or any(not isinstance(end, int) or end < 0 for end in ends):
+        return None
+    size = dim(x, at - x.ndim)
+    size = size if stop is None else minimum(size, stop)
+    return maximum(size - start, 0) if start else size
+
+
+@identity(
+    tags=(*SIZES, "derived"),
+    where=lambda m, s, x, k: calco(m, size_of_slice, s, x, k),
+    rounding="exact",
+)
+def dim_indexo(x, s, j, k, m):
+    """dim(x[..., b:e], k) = m, which is max(min(dim(x), e) - b, 0) along the axis of the slice.
+
+    Holds for slices between static positions from the start; either of them may be missing.
+    Derived for static sizes, which are constants; kept for sizes that are known at the call.
+    Source: definition.
+    """
+    return Dim(k)(Index(s)(x, *j)), m
+
+
+def declared(s: Any, x: Any) -> Any:
+    """Return the sizes of ``s`` for an operand, without those along which it is stretched."""
+    sizes = s[len(s) - x.ndim :]
+    return tuple(None if own == 1 else size for own, size in zip(x.type.shape, sizes, strict=True))
+
+
+@identity(
+    tags=(*SIZES, "local_lift_specify_shape_elemwise"),
+    where=lambda f, t, s, x: (elementwiseo(f), calco(t, declared, s, x)),
+    rounding="exact",
+    broadcast=["x"],
+)
+def specify_shape_elementwiseo(f, x, s, t):
+    """specify_shape(f(x, ...), s) = f(specify_shape(x, t), ...) for any elementwise f.
+
+    t is the part of s for the axes of x that are not stretched.
+    Source: an elementwise function has the shape of its operands.
+    """
+    return SpecifyShape(s)(f(x, ...)), f(SpecifyShape(t)(x), ...)
+
+
 RELATIONS: tuple[Relation, ...] = (
     merge_reshapeo,
     remove_reshapeo,
@@ -226,4 +372,9 @@ RELATIONS: tuple[Relation, ...] = (
     merge_squeezeo,
     cancel_squeeze_expand_dimso,
     merge_broadcast_too,
+    lift_dimo,
+    dim_reshapeo,
+    dim_joino,
+    dim_indexo,
+    specify_shape_elementwiseo,
 )

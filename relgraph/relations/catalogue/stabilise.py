@@ -161,10 +161,7 @@ def log_add_expo(x, w):
     return log(exp(x) + w), logaddexp(x, log(w))
 
 
-@identity(
-    tags=(*STABLE, "logdiffexp_to_log1mexpdiff"),
-    where=lambda x, y: (floato(x), floato(y)),
-)
+@identity(tags=(*STABLE, "logdiffexp_to_log1mexpdiff"), where=lambda x, y: (floato(x), floato(y)))
 def log_subtract_expo(x, y):
     """log(e^x - e^y) = x + log1mexp(y - x), and x where y is -infinity.
 

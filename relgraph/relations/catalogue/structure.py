@@ -33,6 +33,7 @@ from relgraph.relations.kanren.goals import (
     floato,
     invertibleo,
     symmetrico,
+    unary_goal,
 )
 from relgraph.relations.relation import Relation, identity
 
@@ -46,22 +47,18 @@ lower_factor, upper_factor = Cholesky(True), Cholesky(False)
 rows, columns = Index((("array",),)), Index((FULL, ("array",)))
 
 
-def float64o(x: Any) -> Any:
-    """Relate graphs of double precision."""
-    return checko(_is_double, x, label=f"float64({x!r})")
-
-
-def known_sideo(x: Any) -> Any:
-    """Relate matrices whose rows are statically not empty, so that each has a largest element."""
-    return checko(_has_columns, x, label=f"columns({x!r})")
-
-
 def _has_columns(x: Any) -> bool:
     return all(isinstance(d, int) and d > 0 for d in x.type.shape)
 
 
 def _is_double(x: Any) -> bool:
     return bool(x.dtype == "float64")
+
+
+float64o = unary_goal("float64", _is_double, "Relate graphs of double precision.")
+known_sideo = unary_goal(
+    "columns", _has_columns, "Relate matrices whose rows all have a largest element."
+)
 
 
 def several(D: Any) -> bool:

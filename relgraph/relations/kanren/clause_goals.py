@@ -110,7 +110,7 @@ class Mapped(NamedTuple):
             values = tuple(mine[v].token for v in self.own)
             instance = eq(operand, to_term(rename(self.element, image)))
             if self.stays:
-                number = Suspended("check", (owned,), f"number({owned!r})", _is_number)
+                number = Suspended("check", (owned,), f"number({owned!r})", is_number)
                 instance = lany(lall(eq(operand, values[0]), number), instance)
             return lall(eq(owned, values if len(values) > 1 else values[0]), instance, *conditions)
 
@@ -156,5 +156,6 @@ def without_blocks(clause: Clause) -> tuple[Clause, list[Mapped | Joined]]:
     return Clause(left, right, shared), mapped
 
 
-def _is_number(x: Any) -> bool:
+def is_number(x: Any) -> bool:
+    """Return True for a number, or a node without axes."""
     return not isinstance(x, Variable) or not x.type.ndim

@@ -162,6 +162,8 @@ def _calc(goal: Suspended, state: State) -> Iterable[State] | None:
     result = _called(goal, values)
     if result is None:
         return []
+    if isinstance(result, tuple) and any(isinstance(x, Variable) for x in result):
+        result = etuple(*result)  # a sequence of operands
     s = unify(to_term(out) if isinstance(out, Pattern) else out, result, state)
     return [] if s is False else [s]
 
@@ -310,32 +312,45 @@ def _proved(name: str, x: Any) -> bool:
     return fact(as_variable(as_literal(x)), name) is True
 
 
-def _unary_goal(
-    name: str, holds: Callable[[Any], bool], summary: str
-) -> Callable[[Any], Suspended]:
+def unary_goal(name: str, holds: Callable[[Any], bool], summary: str) -> Callable[[Any], Suspended]:
     """Return the goal ``nameo``, with the docstring that goals of one argument share."""
 
     def goal(x: Any) -> Suspended:
         return Suspended("check", (x,), f"{name}({x!r})", holds)
 
+    return _described(goal, name, summary, "x : pattern variable or term\n        The graph")
+
+
+def _described(goal: Any, name: str, summary: str, parameter: str) -> Callable[[Any], Suspended]:
+    """Give a goal of one argument its name and docstring."""
     goal.__name__ = goal.__qualname__ = f"{name}o"
     goal.__doc__ = f"""{summary}
 
     Parameters
     ----------
-    x : pattern variable or term
-        The graph to decide.
+    {parameter} to decide.
 
     Returns
     -------
     goal
-        Suspended until ``x`` is bound.
+        Suspended until ``{parameter[0]}`` is bound.
     """
-    return goal
+    return goal  # type: ignore[no-any-return]
+
+
+def nth(function: Callable[..., Any], n: int) -> Callable[..., Any]:
+    """Return a function that computes one part of what another does, or None."""
+
+    def part(*values: Any) -> Any:
+        parts = function(*values)
+        return None if parts is None or len(parts) <= n else parts[n]
+
+    part.__name__ = f"{getattr(function, '__name__', 'f')}[{n}]"
+    return part
 
 
 def _fact_goal(name: str, summary: str) -> Callable[[Any], Suspended]:
-    return _unary_goal(name, partial(_proved, name), summary)
+    return unary_goal(name, partial(_proved, name), summary)
 
 
 def _is_constant(x: Any) -> bool:
@@ -366,7 +381,7 @@ def op_kindo(f: Any, kind: str) -> Suspended:
     f : pattern variable or op
         The op to decide.
     kind : str
-        ``"elementwise"``, ``"reduction"``, ``"linear"`` or ``"rearrangement"``.
+        ``"elementwise"``, ``"reduction"``, ``"linear"``, ``"rearrangement"`` or ``"any"``.
 
     Returns
     -------
@@ -399,28 +414,16 @@ def _kind_goal(kind: str) -> Callable[[Any], Suspended]:
     def goal(f: Any) -> Suspended:
         return op_kindo(f, kind)
 
-    goal.__name__ = goal.__qualname__ = f"{kind}o"
-    goal.__doc__ = f"""{kind_of_ops(kind).summary}
-
-    Parameters
-    ----------
-    f : pattern variable or op
-        The op to decide.
-
-    Returns
-    -------
-    goal
-        Suspended until ``f`` is bound.
-    """
-    return goal
+    parameter = "f : pattern variable or op\n        The op"
+    return _described(goal, kind, kind_of_ops(kind).summary, parameter)
 
 
 elementwiseo = _kind_goal("elementwise")
 reductiono = _kind_goal("reduction")
 linearo = _kind_goal("linear")
 rearrangemento = _kind_goal("rearrangement")
-constanto = _unary_goal("constant", _is_constant, "Relate constants.")
-floato = _unary_goal("float", _is_float, "Relate graphs of a floating dtype.")
+constanto = unary_goal("constant", _is_constant, "Relate constants.")
+floato = unary_goal("float", _is_float, "Relate graphs of a floating dtype.")
 
 
 @checks_arguments

@@ -1,172 +1,44 @@
-"""Lifting of sizes and indices through ops of any arity.
+"""Which indices move: where a part is enough, only that part is computed.
 
-:class:`ShapeLifting` reads a size at its origin, so that no array is computed for its shape alone;
-:class:`IndexLifting` moves an index to the operands, so that only the part in use is computed.  The
-relations of :mod:`relgraph.relations.catalogue.views` move rearrangements.
+What an index becomes on the operands of an op is stated by the relations of
+:mod:`relgraph.relations.catalogue.views`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ir.op import Op
-from relgraph.ir.sizes import rule_of, size_at
-from relgraph.ops.checks import SpecifyShape
-from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ir.node import Constant, Variable
 from relgraph.ops.contraction import Matmul
-from relgraph.ops.elementwise import Cast, Elementwise, add, maximum, minimum, subtract
+from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.indexing import composition as keys
-from relgraph.ops.indexing.expression import FULL, advanced_place, numpy_key
+from relgraph.ops.indexing.expression import advanced_place, numpy_key
 from relgraph.ops.indexing.index import Index, index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.rewriting.selection import Selection, selection_of
 
-LIFTED = frozenset({Transpose, MatrixTranspose, ExpandDims, Squeeze, Reshape, BroadcastTo})
-PASSED = (Elementwise, Cast, Matmul, Index, Diagonal, *LIFTED)  # keys move to their operands
-
-
-class ShapeLifting:
-    """Reads sizes from the deepest operands that have them, and drops shapes that change nothing.
-
-    Examples
-    --------
-    >>> import relgraph as rg
-    >>> from relgraph.rewriting.passes.lifting import ShapeLifting
-    >>> x, y = rg.vectors("x y")
-    >>> rg.rewrite_graph(rg.dim(rg.exp(x) + y, 0), ShapeLifting())
-    dim(x, axis=-1)
-    >>> rg.rewrite_graph(rg.dim(rg.concatenate([rg.exp(x), y]), 0), ShapeLifting())
-    dim(x, axis=-1) + dim(y, axis=-1)
-    """
-
-    name = relation = "shape_lifting"
-    tracks: tuple[Any, ...] | None = (Dim, Reshape, BroadcastTo, SpecifyShape)
-
-    def __repr__(self) -> str:
-        return "<shape_lifting>"
-
-    def transform(self, node: Variable) -> Variable | None:
-        """Return a size read elsewhere, or the operand of a shape that it has already."""
-        op = node.op
-        if isinstance(op, Dim):
-            x, axis = node.inputs[0], op.params[0]
-            size = _size(x, axis)
-            return None if size is node else size
-        if isinstance(op, Reshape | BroadcastTo) and len(node.inputs) > 1:
-            return node.inputs[0] if _keeps_shape(node) else None
-        if isinstance(op, SpecifyShape):
-            return _specified(op, node.inputs[0], node)
-        return None
+PASSED = (  # keys move to their operands
+    Elementwise, Cast, Matmul, Index, Diagonal, Transpose, MatrixTranspose, ExpandDims, Squeeze,
+    Reshape, BroadcastTo,
+)  # fmt: skip
+LAWS = ("index_stretchedo", "diagonal_elementwiseo", "index_matmulo")
 
 
-def _size(x: Variable, axis: int) -> Variable | None:
-    """Return the size of a node along an axis, from as deep as one step of each op leads."""
-    start = x
-    while x.op is not None:
-        op, at = x.op, axis
-        name = x.type.shape[at]
-        if isinstance(name, int):
-            return constant(name, "int64")
-        step = rule_of(op, tuple([y.type for y in x.inputs])).origins[at] if name is None else None
-        if step is None and name is not None:  # a name stands for one size wherever it occurs
-            step = next(
-                ((i, y.type.shape.index(name) - y.ndim)
-                 for i, y in enumerate(x.inputs) if name in getattr(y.type, "shape", ())),
-                None,
-            )  # fmt: skip
-        if step is not None:
-            x, axis = x.inputs[step[0]], step[1]
-            continue
-        computed = _computed(op, x, axis)
-        if computed is not None:
-            return computed
-        break
-    return None if x is start else Dim(axis)(x)
-
-
-def _computed(op: Op, x: Variable, axis: int) -> Variable | None:
-    """Return a size that an op computes from those of its operands."""
-    if isinstance(op, BroadcastTo | Reshape):
-        entries = op.params[0]
-        if isinstance(entries[axis], int):
-            return None
-        before = sum([not isinstance(e, int) for e in entries[: len(entries) + axis]])
-        given = x.inputs[1 + before]
-        return given if given.dtype == "int64" else None
-    if isinstance(op, Concatenate) and op.params[0] == axis:
-        total: Any = dim(x.inputs[0], axis)
-        for y in x.inputs[1:]:
-            total = add(total, dim(y, axis))
-        return _node(total)
-    if isinstance(op, Index):
-        return _sliced(op, x, axis)
-    return None
-
-
-def _node(size: Any) -> Variable:
-    """Return a size as a node."""
-    return size if isinstance(size, Variable) else constant(size, "int64")
-
-
-def _sliced(op: Index, x: Variable, axis: int) -> Variable | None:
-    """Return the size of a slice between static places counted from the start."""
-    array = x.inputs[0]
-    entries = keys.by_axis(op.params[0], array.ndim)
-    if entries is None:
-        return None
-    at = keys.kept_axes(entries)[axis]
-    _, start, stop, step = entries[at]
-    bounds = [b for b in (start, stop) if b is not None]
-    if step not in (None, 1) or any([not isinstance(b, int) or b < 0 for b in bounds]):
-        return None
-    end: Any = dim(array, at - array.ndim)
-    if stop is not None:
-        end = minimum(end, stop)
-    if start:
-        end = maximum(subtract(end, start), 0)
-    return _node(end)
-
-
-def _specified(op: SpecifyShape, x: Variable, node: Variable) -> Variable | None:
-    """Return an elementwise function of operands with specified shapes."""
-    if not isinstance(x.op, Elementwise | Cast):
-        return None
-    operands = []
-    for y in x.inputs:
-        sizes = op.params[0][len(op.params[0]) - y.ndim :]
-        own = [None if d == 1 else size for d, size in zip(y.type.shape, sizes, strict=True)]
-        operands.append(SpecifyShape(tuple(own))(y) if any([s is not None for s in own]) else y)
-    specified: Variable = x.op(*operands)
-    return specified if specified.type.narrows(node.type) else None
-
-
-def _keeps_shape(node: Variable) -> bool:
-    """Return True if a reshape or broadcast is to the sizes of its operand."""
-    x, *sizes = node.inputs
-    shape = node.op.params[0]  # type: ignore[union-attr]
-    if len(shape) != x.ndim or -1 in shape:
-        return False
-    rest = iter(sizes)
-    for axis, entry in enumerate(shape, -x.ndim):
-        own = x.type.shape[axis]
-        if isinstance(entry, int):
-            if entry != own:
-                return False
-            continue
-        size = next(rest)
-        if own == 1 or not isinstance(size.op, Dim):
-            return False
-        if size_at(size.inputs[0], size.op.params[0]) != size_at(x, axis):
-            return False
-    return True
+@cache
+def laws() -> Selection:
+    """Return the relations that say what an index is on the operands of an op."""
+    views = import_module("relgraph.relations.catalogue.views")
+    return selection_of([getattr(views, name) for name in LAWS])
 
 
 class IndexLifting:
-    """Moves an index to the operands of elementwise functions, products and joins.
+    """Moves an index to the operands of elementwise functions and products.
 
     A key moves past an op if it selects at most half of the elements and nothing else needs the
     whole result, which would then be computed twice.  Keys have one normal form: constant scalar
@@ -190,15 +62,15 @@ class IndexLifting:
         return "<push_index>"
 
     def transform(self, node: Variable) -> Variable | None:
-        """Return a node without the index at its root, or with a simpler key."""
-        x = node.inputs[0]
-        if isinstance(node.op, Diagonal):
-            return _diagonal(node, x)
-        for rule in (_simpler, _of_elementwise, _of_product, _of_join):
-            moved = rule(node, x)
-            if moved is not None and moved is not node:
-                return moved if moved.type.narrows(node.type) else None
-        return None
+        """Return a node with a simpler key, or without the index at its root."""
+        simpler = _simpler(node, node.inputs[0]) if isinstance(node.op, Index) else None
+        if simpler is not None and simpler is not node:
+            return simpler if simpler.type.narrows(node.type) else None
+        if not isinstance(node.inputs[0].op, Elementwise | Cast | Matmul):
+            return None
+        matcher = laws().plain(node.op) if _leaves_little(node) else None  # type: ignore[arg-type]
+        fired = None if matcher is None else matcher(node)
+        return None if fired is None else fired[0]
 
     def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
         """Return the nodes that a key may reach and that something needs whole, operands first."""
@@ -225,18 +97,14 @@ def _leaves_little(node: Variable) -> bool:
     """Return True if a key leaves so few elements that it moves to operands."""
     if isinstance(node.op, Diagonal):
         return True
-    entries = _entries(node, node.inputs[0])
-    return entries is not None and keys.small([e for e, _ in entries], node.inputs[0].type.shape)
-
-
-def _diagonal(node: Variable, x: Variable) -> Variable | None:
-    """Return an elementwise function of diagonals."""
-    if not isinstance(x.op, Elementwise | Cast):
-        return None
-    if any([y.ndim and y.type.shape != x.type.shape for y in x.inputs]):
-        return None
-    diagonal: Variable = x.op(*[node.op(y) if y.ndim else y for y in x.inputs])  # type: ignore[misc]
-    return diagonal if diagonal.type.narrows(node.type) else None
+    x = node.inputs[0]
+    spec = node.op.params[0]  # type: ignore[union-attr]
+    if spec == (("array",),) and isinstance(x.op, Matmul):
+        sizes: list[Any] = [*node.inputs[1].type.shape, x.type.shape[0]]
+        static = len(sizes) == 2 and all([isinstance(size, int) for size in sizes])
+        return static and 2 * sizes[0] <= sizes[1]
+    entries = keys.by_axis(spec, x.ndim)
+    return entries is not None and keys.small(entries, x.type.shape)
 
 
 def _simpler(node: Variable, x: Variable) -> Variable | None:
@@ -295,98 +163,3 @@ def _of_diagonal(x: Variable, places: list[Constant]) -> Variable | None:
         return None
     diagonal: Variable = Diagonal(0)(x)
     return diagonal if rows == columns == list(range(len(rows))) and len(rows) == size else None
-
-
-def _entries(node: Variable, x: Variable) -> list[tuple[keys.Entry, list[Variable]]] | None:
-    """Return the entry of each axis with its operands, for a basic key without new axes."""
-    entries = keys.by_axis(node.op.params[0], x.ndim)  # type: ignore[union-attr]
-    if entries is None:
-        return None
-    rest = list(node.inputs[1:])
-    return [(entry, [rest.pop(0) for _ in range(keys.operands_of(entry))]) for entry in entries]
-
-
-def part(x: Variable, entries: list[tuple[keys.Entry, list[Variable]]]) -> Variable:
-    """Return the part of a node that entries, one for each axis, select."""
-    spec = keys.trimmed([entry for entry, _ in entries])
-    operands = [y for _, own in entries for y in own]
-    return Index(spec)(x, *operands) if spec else x
-
-
-def _of_elementwise(node: Variable, x: Variable) -> Variable | None:
-    """Return an elementwise function of parts."""
-    if not isinstance(x.op, Elementwise | Cast):
-        return None
-    entries = _entries(node, x)
-    if entries is None or not keys.small([e for e, _ in entries], x.type.shape):
-        return None
-    operands = []
-    for y in x.inputs:
-        own = []
-        lead = x.ndim - y.ndim
-        for (entry, given), size, whole in zip(
-            entries[lead:], y.type.shape, x.type.shape[lead:], strict=True
-        ):
-            if size != 1 or whole == 1:
-                own.append((entry, given))
-            else:  # stretched: the one element is the same at every place
-                own.append((FULL if entry[0] == "slice" else ("int", 0), []))
-        operands.append(part(y, own))
-    function: Variable = x.op(*operands)
-    return function
-
-
-def _of_product(node: Variable, x: Variable) -> Variable | None:
-    """Return a product of rows and columns."""
-    if not isinstance(x.op, Matmul) or not x.ndim:
-        return None
-    a, b = x.inputs
-    if a.ndim > 2 or b.ndim > 2:
-        return None
-    if node.op is Index((("array",),)) and a.ndim == 2 and node.inputs[1].ndim == 1:
-        count, rows = node.inputs[1].type.shape[0], a.type.shape[0]
-        fewer = isinstance(count, int) and isinstance(rows, int) and 2 * count <= rows
-        return node.op(a, node.inputs[1]) @ b if fewer else None
-    entries = _entries(node, x)
-    if entries is None or not keys.small([e for e, _ in entries], x.type.shape):
-        return None
-    whole: tuple[keys.Entry, list[Variable]] = (FULL, [])
-    left = [entries[0], whole] if a.ndim == 2 else [whole]
-    right = [whole, entries[-1]] if b.ndim == 2 else [whole]
-    return part(a, left) @ part(b, right)  # type: ignore[no-any-return]
-
-
-def _of_join(node: Variable, x: Variable) -> Variable | None:
-    """Return the operand of a stack or a concatenation that one place picks, or its part."""
-    if not isinstance(x.op, Stack | Concatenate):
-        return None
-    entries = _entries(node, x)
-    if entries is None:
-        return None
-    at = x.op.params[0] + x.ndim
-    picked, given = entries[at]
-    if given or len({y.dtype for y in x.inputs}) != 1:
-        return None
-    if isinstance(x.op, Stack):
-        if picked[0] != "int":
-            return None
-        return part(x.inputs[picked[1]], [e for i, e in enumerate(entries) if i != at])
-    places = keys.places(picked, x.type.shape[at])
-    start = 0
-    for y in x.inputs:
-        size = y.type.shape[at]
-        if not isinstance(size, int) or not places or places.step < 1:
-            return None
-        if start <= places[0] and places[-1] < start + size:
-            own: keys.Entry = ("int", places[0] - start)
-            if picked[0] == "slice":
-                own = ("slice", places[0] - start, places[-1] - start + 1, places.step)
-            entries[at] = (own, [])
-            return _tidy(y, entries)
-        start += size
-    return None
-
-
-def _tidy(x: Variable, entries: list[tuple[keys.Entry, list[Variable]]]) -> Variable:
-    """Return the part that entries select, by a key in canonical form."""
-    return index(x, tuple([_key_part(entry, given) for entry, given in entries]))  # type: ignore[no-any-return]

@@ -7,7 +7,9 @@ import pytest
 
 from relgraph.api.rewrite import rewrite_graph
 from relgraph.checking.evaluation import evaluate
-from relgraph.ops.elementwise import exp
+from relgraph.ops.checks import SpecifyShape
+from relgraph.ops.concatenate import Concatenate
+from relgraph.ops.elementwise import exp, maximum, minimum
 from relgraph.ops.permutation import Transpose, matrix_transpose, transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue import shape as r
@@ -53,6 +55,36 @@ ROWS = [
         Squeeze((-2,))(ExpandDims((-2,))(x)),
         x,
         Squeeze((-2,))(ExpandDims((-2, -3))(x)),
+    ),
+    Row(
+        r.lift_dimo,
+        Dim(-1)(matrix_transpose(exp(m)) + transpose(k, 1, 0)),
+        Dim(-2)(m),
+        Dim(-1)(Concatenate(-1)(u, v)),
+    ),
+    Row(
+        r.dim_reshapeo,
+        Dim(-2)(BroadcastTo((None, 3))(x, Dim(-1)(u))),
+        Dim(-1)(u),
+        Dim(-1)(Reshape((-1,))(m)),
+    ),
+    Row(
+        r.dim_joino,
+        Dim(-1)(Concatenate(-1)(u, v, u)),
+        Dim(-1)(u) + Dim(-1)(v) + Dim(-1)(u),
+        Dim(-1)(Concatenate(-2)(m, k)),
+    ),
+    Row(
+        r.dim_indexo,
+        Dim(-1)(m[0, 1:3]),
+        maximum(minimum(Dim(-1)(m), 3) - 1, 0),
+        Dim(-1)(u[::-1]),
+    ),
+    Row(
+        r.specify_shape_elementwiseo,
+        SpecifyShape((4, 4))(m * tensor("r", 1, None)),
+        SpecifyShape((4, 4))(m) * SpecifyShape((None, 4))(tensor("r", 1, None)),
+        SpecifyShape((4, None))(m @ k),
     ),
     Row(
         r.merge_broadcast_too,

@@ -4,6 +4,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.ops.elementwise import Cast
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue import views as r
@@ -19,6 +20,7 @@ from tests.relations.catalogue.table import (
     x,
 )
 
+A, B = tensor("A", 3, 3), tensor("B", 3, 3)
 T, S, Y = tensor("T", 2, 3, 4), tensor("S", 2, 1, 3), tensor("Y", 1, 3)
 U = tensor("U", None, None)
 TURN = (-1, -3, -2)
@@ -72,6 +74,20 @@ ROWS = [
         rg.where(t > 0, x, t),
         BroadcastTo((2, 2, 3))(x) + t,
     ),
+    Row(r.index_elementwiseo, (rg.exp(t) * s - t)[0], rg.exp(t[0]) * s - t[0], (t - x)[0]),
+    Row(
+        r.index_stretchedo,
+        (rg.exp(T.mT) * s - Y)[1, 2:, :1],
+        rg.exp(T.mT[1, 2:, :1]) * s - Y[:, :1],
+        (t @ T)[1],
+    ),
+    Row(
+        r.diagonal_elementwiseo,
+        Diagonal(1)(rg.exp(A) * s - B),
+        rg.exp(Diagonal(1)(A)) * s - Diagonal(1)(B),
+        Diagonal(0)(A + x),
+    ),
+    Row(r.index_matmulo, (A @ B)[1, 2:], A[1] @ B[:, 2:], (T @ T.mT)[1]),
 ]
 
 
@@ -95,6 +111,8 @@ def test_every_relation_has_a_row():
             BroadcastTo((2, 3))(x * s),
             BroadcastTo((2, 3))(x) * s,
         ),
+        (r.index_elementwiseo, t[0] - rg.exp(t)[0], (t - rg.exp(t))[0]),
+        (r.diagonal_elementwiseo, Diagonal(0)(A) * s, Diagonal(0)(A * s)),
         (r.lift_unit_axeso, ExpandDims((-2,))(-x), -ExpandDims((-2,))(x)),
         (r.lift_reshapeo, Reshape((6,))(rg.exp(t)), rg.exp(Reshape((6,))(t))),
         (r.lift_reshapeo, Reshape((6,))(t + x), Reshape((6,))(t + x)),  # x would be too short

@@ -10,15 +10,18 @@ import relgraph.numpy as rnp
 from relgraph.ir.graph import toposort
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo
-from relgraph.relations.catalogue import views
-from relgraph.rewriting.passes.concatenation import JoinMerging
-from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
+from relgraph.relations.catalogue import joins, shape, views
+from relgraph.rewriting.passes.lifting import IndexLifting
+from tests.relations.catalogue.table import assert_equal_values
 
-PASSES = (*views.RELATIONS, ShapeLifting(), IndexLifting(), JoinMerging())
+MOVES = (*views.RELATIONS, *joins.RELATIONS, *shape.RELATIONS)
+PASSES = (*[r for r in MOVES if "canonicalize" in r.tags], IndexLifting())
 x, y = rg.vectors("x y")
 A, B = rg.matrices("A B", shape=(4, 4))
 M, N = rg.matrices("M N")
 v, w = rg.vectors("v w", shape=(4,))
+p = rg.vector("p", shape=(2,), dtype="int64")
+i, j = rg.scalars("i j", dtype="int64")
 
 
 def rewritten(graph):
@@ -132,3 +135,20 @@ def test_a_change_below_does_not_hide_what_is_computed_whole():
     y = rg.exp(A.mT.mT + A)
     outputs = rg.rewrite_graph([(y * 2)[0], rg.sum(y)], mode="fast_run")
     assert [x.op for x in toposort(outputs)].count(rg.exp) == 1
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        ((A @ B)[1, 2], A[1] @ B[:, 2]),
+        ((A @ v)[p], A[p] @ v),
+        ((A @ B)[i, j], A[i] @ B[:, j]),
+    ],
+    ids=str,
+)
+def test_the_part_of_a_product_is_a_product_of_parts(graph, expected):
+    relation = views.index_matmulo
+    assert rg.rewrite_graph(graph, relation) is expected
+    assert_equal_values(graph, expected, integers=(0, 4))
+    back = rg.rewrite_graph(expected, relation.reversed)
+    assert_equal_values(expected, back, integers=(0, 4))
