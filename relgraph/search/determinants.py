@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from relgraph.ir.types import Dim
+from relgraph.search.inverses import inverse
 from relgraph.search.polynomials import ONE, Polynomial, Unsupported, Word, add_to, single
 from relgraph.search.words import Words
 
@@ -42,7 +43,7 @@ def determinant(words: Words, p: Polynomial, n: Dim) -> list[tuple[Polynomial, i
     if regular:
         words.laws["det_lemmao"] = None
         lead = regular[0]
-        inner = words.times(words.inverse(single((), lead), n), p)
+        inner = words.times(inverse(words, single((), lead), n), p)
         return _of_word(words, lead, n) + determinant(words, inner, n)
     return [(_det(words, p), 1)]
 

@@ -7,8 +7,10 @@ have one shape, since each law holds for each matrix of a batch.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -36,14 +38,14 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.rewriting.passes.blas import structured_matmul
-from relgraph.search.egraph import EGraph, Shape
+from relgraph.search.egraph import EGraph, Shape, extent
 from relgraph.search.labels import Reference, act, inverted, transposed
 
 LARGEST_POWER = 16
 
 SIGNS: dict[Any, tuple[int, ...]] = {add: (1, 1), subtract: (1, -1), negative: (-1,)}
 
-Rule = Callable[["Embedding", Any, Variable], Reference | None]
+Rule = Callable[["Embedding", Variable], Reference | None]
 
 
 class Embedding:
@@ -90,8 +92,7 @@ class Embedding:
             if node in self.references or not is_matrix(node):
                 continue
             if node in absorbed:
-                parts = self._terms_of if node.op in SIGNS else self._factors_of
-                self._parts[node] = parts(node)
+                self._parts[node] = self.parts_of(node)
                 continue
             ref = None if node.op is None or node in boundary else self._embed(node)
             self.references[node] = self._leaf(node) if ref is None else ref
@@ -112,51 +113,38 @@ class Embedding:
             if node not in boundary:
                 for x in node.inputs:
                     users.setdefault(x, []).append(node)
-        absorbed = set()
-        for x in order:
-            if x.op is None or x in boundary or len(users[x]) > 1:
-                continue
-            (user,) = users[x]
-            if user is x or x in self.references:
-                continue
-            if (self._is_sum(x) and self._is_sum(user) and user.type == x.type) or (
-                self._is_product(x) and self._is_product(user) and _reads_along(x, user)
-            ):
-                absorbed.add(x)
-        return absorbed
+        return {
+            x
+            for x in order
+            if not (x.op is None or x in boundary or x in self.references)
+            and len(users[x]) == 1
+            and self._is_nested(x, users[x][0])
+        }
 
-    def _is_product(self, node: Variable) -> bool:
-        return isinstance(node.op, Matmul) and all(
-            is_matrix(x) and self._fits(x) and x.ndim <= 2 for x in (node, *node.inputs)
-        )
+    def _is_nested(self, x: Variable, user: Variable) -> bool:
+        """Return whether a sum is a term of a sum, or a product a factor of a product."""
+        nodes = (x, *x.inputs, user, *user.inputs)
+        if x.op in SIGNS:
+            nested = user.op in SIGNS and user.type == x.type
+        else:
+            is_product = isinstance(x.op, Matmul) and isinstance(user.op, Matmul)
+            nested = is_product and all(y.ndim <= 2 for y in nodes) and _reads_along(x, user)
+        return nested and user is not x and all(is_matrix(y) and self._fits(y) for y in nodes)
 
-    def _factors_of(self, node: Variable) -> list[Reference]:
-        """Return the factors of a product; a vector on the left is a row."""
-        factors: list[Reference] = []
-        for place, x in enumerate(node.inputs):
+    def parts_of(self, node: Variable) -> list[Reference]:
+        """Return the terms of a sum or the factors of a product, and of those that it absorbs."""
+        parts: list[Reference] = []
+        for place, (sign, x) in enumerate(
+            zip(SIGNS.get(node.op, (1, 1)), node.inputs, strict=True)
+        ):
             inner = self._parts.get(x)
-            if inner is not None:
-                factors += inner
-            else:
+            if inner is None and node.op in SIGNS:
+                inner = [self.stretched(x, node)]
+            elif inner is None:  # a vector on the left is a row
                 ref = self.references[x]
-                factors.append(transposed(ref) if x.ndim == 1 and place == 0 else ref)
-        return factors
-
-    def _is_sum(self, node: Variable) -> bool:
-        return node.op in SIGNS and all(
-            is_matrix(x) and self._fits(x) for x in (node, *node.inputs)
-        )
-
-    def _terms_of(self, node: Variable) -> list[Reference]:
-        """Return the terms of a sum, those of the sums that it absorbs among them."""
-        terms: list[Reference] = []
-        for sign, x in zip(SIGNS[node.op], node.inputs, strict=True):
-            inner = self._parts.get(x)
-            if inner is None:
-                terms.append(act((sign, 0, 0), self.stretched(x, node)))
-            else:
-                terms += inner if sign == 1 else [act((sign, 0, 0), term) for term in inner]
-        return terms
+                inner = [transposed(ref) if x.ndim == 1 and place == 0 else ref]
+            parts += inner if sign == 1 else [act((sign, 0, 0), ref) for ref in inner]
+        return parts
 
     def _embed(self, node: Variable) -> Reference | None:
         """Return the reference of an application, or None if it stays a leaf."""
@@ -165,7 +153,7 @@ class Embedding:
         if not all(map(is_matrix, node.inputs)):
             return None
         if rule is not None and self._fits(node) and all(map(self._fits, node.inputs)):
-            ref = rule(self, op, node)
+            ref = rule(self, node)
             if ref is not None:
                 return ref
         if max([node.ndim, *[x.ndim for x in node.inputs]]) > 2:
@@ -216,18 +204,17 @@ class Embedding:
                 return self.egraph.scaled(Fraction(float(diagonal[0])), self.egraph.eye(shape[0]))
         return None
 
-    # -- stretching --------------------------------------------------------------------------------
+    # -- operands ----------------------------------------------------------------------------------
 
     def stretched(self, node: Variable, like: Variable) -> Reference:
         """Return an operand broadcast to the shape of the result, as a product with ones."""
-        left, ref, right = self.spread(node, like)
-        factors = [r for r in (left, ref, right) if r is not None]
+        factors = [ref for ref in self.spread(node, like) if ref is not None]
         return self.egraph.product(1, (), factors)
 
     def spread(
         self, node: Variable, like: Variable
     ) -> tuple[Reference | None, Reference, Reference | None]:
-        """Return the ones on the left and on the right by which an operand is stretched."""
+        """Return an operand between the ones by which it is stretched on the left and right."""
         ref, egraph = self.references[node], self.egraph
         m, n = matrix_shape(like)
         rows, columns = matrix_shape(node)
@@ -236,6 +223,19 @@ class Embedding:
         left = egraph.ones(m) if rows != m else None
         right = transposed(egraph.ones(n)) if columns != n else None
         return left, ref, right
+
+    def rows(self, entry: tuple[Any, ...], size: Dim) -> Reference | None:
+        """Return the rows of an identity that select what an entry of a key does."""
+        if entry[0] == "int" and (entry[1] >= 0 or isinstance(size, int)):
+            start = entry[1] if entry[1] >= 0 else extent(size) + entry[1]
+            return self.egraph.rows(start, start + 1, size)
+        if entry[0] != "slice" or entry[3] not in (None, 1) or "dynamic" in entry:
+            return None
+        if entry[1] is entry[2] is None:
+            return self.egraph.eye(size)
+        start, stop, _ = slice(entry[1], entry[2]).indices(extent(size))
+        is_static = isinstance(size, int) and start < stop
+        return self.egraph.rows(start, stop, size) if is_static else None
 
 
 def _reads_along(product: Variable, user: Variable) -> bool:
@@ -284,44 +284,37 @@ def nodes_of(outputs: Iterable[Variable], boundary: Collection[Variable]) -> lis
 # -- one rule for each op: from the references of the operands to that of the result ---------------
 
 
-def _sum(self: Embedding, op: Any, node: Variable) -> Reference:
-    return self.egraph.sum(self._terms_of(node), matrix_shape(node))
+def _sum(self: Embedding, node: Variable) -> Reference:
+    return self.egraph.sum(self.parts_of(node), matrix_shape(node))
 
 
-def _product(exponents: tuple[int, ...]) -> Rule:
+def _product(*exponents: int) -> Rule:
     """Multiply elementwise; rows, columns and scalars become diagonal matrices and scalars."""
 
-    def rule(self: Embedding, op: Any, node: Variable) -> Reference:
+    def rule(self: Embedding, node: Variable) -> Reference:
         egraph = self.egraph
-        scalars, whole, left, right = [], [], [], []
+        scalars: list[tuple[Reference, int]] = []
+        stretched: dict[tuple[bool, bool], list[tuple[Reference, int]]] = defaultdict(list)
         for e, x in zip(exponents, node.inputs, strict=True):
             before, ref, after = self.spread(x, node)
-            if egraph.shape(ref) == (1, 1):
-                scalars.append((ref, e))
-            elif before is None and after is None:
-                whole.append((ref, e))
-            elif after is not None:
-                left.append((ref, e))
-            else:
-                right.append((ref, e))
-        columns = egraph.hadamard(left) if left else None
-        rows = egraph.hadamard(right) if right else None
-        if not whole:
+            is_scalar = egraph.shape(ref) == (1, 1)
+            (scalars if is_scalar else stretched[bool(before), bool(after)]).append((ref, e))
+        products = {key: egraph.hadamard(refs) for key, refs in stretched.items()}
+        whole, column, row = (
+            products.get(key) for key in ((False, False), (False, True), (True, False))
+        )
+        if whole is None:
             m, n = matrix_shape(node)
-            column = egraph.ones(m) if columns is None else columns
-            row = transposed(egraph.ones(n)) if rows is None else rows
-            return egraph.product(1, tuple(scalars), (column, row))
-        body = [egraph.hadamard(whole)]
-        if columns is not None:
-            body.insert(0, egraph.diag(columns))
-        if rows is not None:
-            body.append(egraph.diag(rows))
+            body = [column or egraph.ones(m), row or transposed(egraph.ones(n))]
+        else:
+            body = [egraph.diag(column)] if column else []
+            body += [whole, *([egraph.diag(row)] if row else [])]
         return egraph.product(1, tuple(scalars), body)
 
     return rule
 
 
-def _power(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _power(self: Embedding, node: Variable) -> Reference | None:
     x, exponent = node.inputs
     if not isinstance(exponent, Constant) or exponent.uniform is None or x.type != node.type:
         return None
@@ -331,193 +324,152 @@ def _power(self: Embedding, op: Any, node: Variable) -> Reference | None:
     return self.egraph.hadamard([(self.references[x], int(e))])
 
 
-def _matmul(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _matmul(self: Embedding, node: Variable) -> Reference | None:
     a, b = node.inputs
     if max(a.ndim, b.ndim) > 2 and min(a.ndim, b.ndim) < 2:
         return None
-    ref = self.egraph.product(1, (), self._factors_of(node))
+    ref = self.egraph.product(1, (), self.parts_of(node))
     return transposed(ref) if a.ndim == 1 and b.ndim == 2 else ref  # a vector is a column
 
 
-def _outer(self: Embedding, op: Any, node: Variable) -> Reference:
+def _structured(self: Embedding, node: Variable) -> Reference | None:
+    """Embed a product by a kernel for a structure that its matrix is known to have."""
+    kernel = structured_matmul(Matmul()(*node.inputs))
+    return _matmul(self, node) if kernel is node.op else None
+
+
+def _outer(self: Embedding, node: Variable) -> Reference:
     a, b = [self.references[x] for x in node.inputs]
     return self.egraph.product(1, (), (a, transposed(b)))
 
 
-def _transpose(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _transpose(self: Embedding, node: Variable) -> Reference | None:
     (x,) = node.inputs
-    if isinstance(op, Transpose):
-        axes = op.params[0]
-        if axes == tuple(range(-len(axes), 0)):
-            return self.references[x]
-        if axes[-2:] != (-1, -2) or axes[:-2] != tuple(range(-len(axes), -2)):
-            return None
-    return transposed(self.references[x])
+    ref, order = self.references[x], tuple(range(-x.ndim, 0))
+    axes = _axes(node) if isinstance(node.op, Transpose) else (*order[:-2], -1, -2)
+    if axes == order:
+        return ref
+    return transposed(ref) if axes == (*order[:-2], -1, -2) else None
 
 
-def _reduction(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _axes(node: Variable) -> tuple[int, ...]:
+    """Return the axes that an op speaks of, by default all."""
+    axes: tuple[int, ...] | None = _params(node)[0]
+    return tuple(range(-node.inputs[0].ndim, 0)) if axes is None else axes
+
+
+def _params(node: Variable) -> tuple[Any, ...]:
+    return node.op.params  # type: ignore[union-attr]
+
+
+def _reduction(self: Embedding, node: Variable) -> Reference | None:
     (x,) = node.inputs
-    axes = op.params[0]
-    if axes is None:
-        axes = tuple(range(-x.ndim, 0))
+    axes = _axes(node)
     if not axes or min(axes) < -2 or (node.ndim <= 2 < x.ndim):
         return None
-    egraph, ref = self.egraph, self.references[x]
-    m, n = matrix_shape(x)
-    factors = [ref]
-    count: list[Dim] = []
-    if x.ndim == 1:
-        axes = (-2,)
-    if -2 in axes:
-        factors.insert(0, transposed(egraph.ones(m)))
-        count.append(m)
-    if -1 in axes:
-        factors.append(egraph.ones(n))
-        count.append(n)
-    ref = egraph.product(1, (), factors)
-    if isinstance(op, Mean):
-        total = 1
-        for dim in count:
-            if not isinstance(dim, int) or dim == 0:
-                return None
-            total *= dim
-        ref = egraph.scaled(Fraction(1, total), ref)
+    egraph, ref, shape = self.egraph, self.references[x], matrix_shape(x)
+    axes = (-2,) if x.ndim == 1 else axes
+    left = [transposed(egraph.ones(shape[0]))] if -2 in axes else []
+    right = [egraph.ones(shape[1])] if -1 in axes else []
+    ref = egraph.product(1, (), (*left, ref, *right))
+    if isinstance(node.op, Mean):
+        sizes = [shape[axis] for axis in axes]
+        if not all(isinstance(d, int) and d for d in sizes):
+            return None
+        ref = egraph.scaled(Fraction(1, prod(map(extent, sizes))), ref)
     return transposed(ref) if node.ndim == 1 and axes == (-2,) and x.ndim > 1 else ref
 
 
-def _diag(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _diag(self: Embedding, node: Variable) -> Reference | None:
     (x,) = node.inputs
-    return None if op.params[0] or x.ndim > 1 else self.egraph.diag(self.references[x])
+    return None if _params(node)[0] or x.ndim > 1 else self.egraph.diag(self.references[x])
 
 
-def _diagonal(self: Embedding, op: Any, node: Variable) -> Reference | None:
-    m, n = matrix_shape(node.inputs[0])
-    if node.inputs[0].ndim > 2 or m != n or (isinstance(op, Diagonal) and op.params[0]):
-        return None
-    column = self.egraph.diagonal(self.references[node.inputs[0]])
-    if isinstance(op, Diagonal):
-        return column
-    return self.egraph.product(1, (), (transposed(self.egraph.ones(m)), column))
-
-
-def _det(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _diagonal(self: Embedding, node: Variable) -> Reference | None:
     (x,) = node.inputs
-    if x.ndim > 2:
+    m, n = matrix_shape(x)
+    is_diagonal = isinstance(node.op, Diagonal)
+    if x.ndim > 2 or m != n or (is_diagonal and _params(node)[0]):
         return None
-    c, _, _, _ = ref = self.egraph.canonical(self.references[x])
-    if c != 1 and not isinstance(x.type.shape[-1], int):
+    column = self.egraph.diagonal(self.references[x])
+    total = (transposed(self.egraph.ones(m)), column)
+    return column if is_diagonal else self.egraph.product(1, (), total)
+
+
+def _det(self: Embedding, node: Variable) -> Reference | None:
+    (x,) = node.inputs
+    ref = self.egraph.canonical(self.references[x])
+    if x.ndim > 2 or (ref[0] != 1 and not isinstance(x.type.shape[-1], int)):
         return None
     return self.egraph.det(ref)
 
 
-def _inverse(self: Embedding, op: Any, node: Variable) -> Reference:
+def _inverse(self: Embedding, node: Variable) -> Reference:
     return inverted(self.references[node.inputs[0]])
 
 
-def _solution(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _solution(self: Embedding, node: Variable) -> Reference | None:
     a, b = node.inputs
+    matrix = self.references[a]
+    if isinstance(node.op, SolveTriangular):
+        lower, turned, unit = _params(node)
+        if unit or not facts_of(a).holds("lower_triangular" if lower else "upper_triangular"):
+            return None
+        matrix = transposed(matrix) if turned else matrix
     if b.ndim == 1 and a.ndim > 2:
         return None
-    return self.egraph.product(1, (), (inverted(self.references[a]), self.references[b]))
-
-
-def _structured(self: Embedding, op: Any, node: Variable) -> Reference | None:
-    """Embed a product by a kernel for a structure that its matrix is known to have."""
-    return _matmul(self, op, node) if structured_matmul(Matmul()(*node.inputs)) is op else None
-
-
-def _triangular(self: Embedding, op: Any, node: Variable) -> Reference | None:
-    a, b = node.inputs
-    lower, turned, unit = op.params
-    triangle = "lower_triangular" if lower else "upper_triangular"
-    if unit or not facts_of(a).holds(triangle) or (b.ndim == 1 and a.ndim > 2):
-        return None
-    matrix = self.references[a]
-    if turned:
-        matrix = transposed(matrix)
     return self.egraph.product(1, (), (inverted(matrix), self.references[b]))
 
 
-def _reshaped(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _reshaped(self: Embedding, node: Variable) -> Reference | None:
     """Embed what only inserts or removes axes of size 1 in a vector or a matrix."""
     x = node.inputs[0]
-    if x.ndim > 2 or node.ndim > 2:
-        return None
     ref, shape, old = self.references[x], matrix_shape(node), matrix_shape(x)
+    if x.ndim > 2 or node.ndim > 2 or shape not in (old, old[::-1]):
+        return None
     if shape == old:
         return ref
-    return transposed(ref) if shape == old[::-1] and 1 in shape else None
+    return transposed(ref) if 1 in shape else None
 
 
-def _broadcast(self: Embedding, op: Any, node: Variable) -> Reference | None:
+def _broadcast(self: Embedding, node: Variable) -> Reference | None:
     x = node.inputs[0]
     if node.ndim > 2 and (x.ndim < 2 or x.type.shape[:-2] != node.type.shape[:-2]):
         return None
     return self.stretched(x, node)
 
 
-def _eye(self: Embedding, op: Any, node: Variable) -> Reference | None:
-    n, m, k, _ = op.params
+def _eye(self: Embedding, node: Variable) -> Reference | None:
+    n, m, k, _ = _params(node)
     return self.egraph.eye(n) if n == m and k == 0 else None
 
 
-def _index(self: Embedding, op: Any, node: Variable) -> Reference | None:
-    x = node.inputs[0]
-    if len(node.inputs) > 1 or x.ndim > 2:
+def _index(self: Embedding, node: Variable) -> Reference | None:
+    x, *others = node.inputs
+    if others or x.ndim > 2:
         return None
-    egraph, ref = self.egraph, self.references[x]
-    spec = list(op.params[0])
-    selections = []
-    for axis, size in enumerate(x.type.shape):
-        entry = spec[axis] if axis < len(spec) else ("slice", None, None, None)
-        bounds = _bounds(entry, size)
-        if bounds is None:
-            return None
-        selections.append(bounds if bounds != (0, size) else None)
-    factors = [ref]
-    if selections[0] is not None:
-        factors.insert(0, egraph.rows(*selections[0], x.type.shape[0]))
-    if x.ndim == 2 and selections[1] is not None:
-        factors.append(transposed(egraph.rows(*selections[1], x.type.shape[1])))
-    ref = egraph.product(1, (), factors)
-    is_row = x.ndim == 2 and node.ndim == 1 and spec[0][0] == "int"
+    whole = ("slice", None, None, None)
+    entries = [*_params(node)[0], whole, whole][: x.ndim]
+    rows = [self.rows(entry, size) for entry, size in zip(entries, x.type.shape, strict=True)]
+    left, right = (*rows, self.egraph.eye(1))[:2]
+    if left is None or right is None:
+        return None
+    ref = self.egraph.product(1, (), (left, self.references[x], transposed(right)))
+    is_row = x.ndim == 2 and node.ndim == 1 and entries[0][0] == "int"
     return transposed(ref) if is_row else ref
 
 
-def _bounds(entry: tuple[Any, ...], size: Dim) -> tuple[int, Any] | None:
-    """Return the first and the last row (exclusive) that an entry of a key selects."""
-    if entry[0] == "int":
-        k = entry[1]
-        if k >= 0:
-            return k, k + 1
-        return (size + k, size + k + 1) if isinstance(size, int) else None
-    if entry[0] != "slice" or entry[3] not in (None, 1) or "dynamic" in entry:
-        return None
-    if entry[1] is None and entry[2] is None:
-        return 0, size
-    if not isinstance(size, int):
-        return None
-    start, stop, _ = slice(entry[1], entry[2]).indices(size)
-    return (start, stop) if start < stop else None
-
-
-def _join(self: Embedding, op: Any, node: Variable) -> Reference | None:
-    axis = op.params[0]
-    if node.ndim > 2 or (axis + node.ndim) not in (0, 1):
-        return None
-    egraph = self.egraph
-    along_rows = axis + node.ndim == 0
+def _join(self: Embedding, node: Variable) -> Reference | None:
+    axis, egraph = _params(node)[0], self.egraph
+    sizes = [x.type.shape[axis] for x in node.inputs]
     total = node.type.shape[axis]
-    if not isinstance(total, int):
+    along_rows = axis + node.ndim == 0
+    if node.ndim > 2 or axis + node.ndim > 1 or not all(isinstance(d, int) for d in sizes):
         return None
     start, terms = 0, []
-    for x in node.inputs:
-        size = x.type.shape[axis]
-        if not isinstance(size, int):
-            return None
-        ref = self.references[x]
+    for x, size in zip(node.inputs, map(extent, sizes), strict=True):
         if size:
-            place = egraph.rows(start, start + size, total)
+            place, ref = egraph.rows(start, start + size, total), self.references[x]
             factors = (transposed(place), ref) if along_rows else (ref, place)
             terms.append(egraph.product(1, (), factors))
         start += size
@@ -526,10 +478,10 @@ def _join(self: Embedding, op: Any, node: Variable) -> Reference | None:
 
 RULES: dict[Any, Rule] = {
     **dict.fromkeys(SIGNS, _sum),
-    multiply: _product((1, 1)),
-    true_divide: _product((1, -1)),
-    reciprocal: _product((-1,)),
-    square: _product((2,)),
+    multiply: _product(1, 1),
+    true_divide: _product(1, -1),
+    reciprocal: _product(-1),
+    square: _product(2),
     power: _power,
     Matmul: _matmul,
     TriangularMatmul: _structured,
@@ -545,7 +497,7 @@ RULES: dict[Any, Rule] = {
     Det: _det,
     Inv: _inverse,
     Solve: _solution,
-    SolveTriangular: _triangular,
+    SolveTriangular: _solution,
     Reshape: _reshaped,
     ExpandDims: _reshaped,
     Squeeze: _reshaped,

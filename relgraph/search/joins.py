@@ -8,18 +8,18 @@ count as in any rewriting; what comes out is embedded, and is equal to the node'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Any
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
-from relgraph.relations.pattern import PatternNode
+from relgraph.relations.pattern import PatternNode, subterms
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.rewriters import GraphRewriter
-from relgraph.search.candidates import Candidate, Candidates, State
-from relgraph.search.egraph import Node
+from relgraph.search.candidates import Candidates
 from relgraph.search.labels import Reference, transposed
+from relgraph.search.values import State
 
 SPELLINGS = 12  # how many graphs show one node
 FORMS = 4  # how many nodes of an operand's class are spelt out
@@ -42,22 +42,21 @@ class Joins:
         for relation in map(as_relation, relations):
             for directed in _directions(relation):
                 self.rewriters.append((directed, GraphRewriter([directed], "once")))
-                for clause in directed.clauses or ():
-                    self.depth = max(self.depth, _depth(clause.left), _depth(clause.right))
-                    self.ops |= _ops(clause.left) | _ops(clause.right)
-        self.depth = min(self.depth, DEEPEST)
+                sides = [side for c in directed.clauses or () for side in (c.left, c.right)]
+                self.depth = min(DEEPEST, max([self.depth, *map(_depth, sides)]))
+                parts = [part for side in sides for part in subterms(side)]
+                self.ops |= {part.op for part in parts if isinstance(part, PatternNode)}
         self.shown: set[Variable] = set()
+        self.placeholders: dict[Variable, Reference] = {}
 
     def round(self, candidates: Candidates) -> dict[str, int]:
         """Try each relation on each node; return how often each said something new."""
         egraph, embedding = candidates.egraph, candidates.embedding
         news: list[tuple[Reference, Variable, str]] = []
         for x in sorted(egraph.classes):
-            if x not in candidates.facts:
+            if x not in candidates.values.facts:
                 continue
-            for graph in islice(
-                self._spellings(candidates, ("value", x, 0), self.depth), SPELLINGS
-            ):
+            for graph in islice(self._spellings(candidates, State(x), self.depth), SPELLINGS):
                 if graph.op is None or graph in self.shown:
                     continue
                 self.shown.add(graph)
@@ -65,7 +64,7 @@ class Joins:
                     (new,) = rewriter.outputs_of((graph,))
                     if new is not graph and new.type == graph.type:
                         news.append(((1, x, 0, 0), new, relation.label))
-        self._introduce(candidates)
+        embedding.references.update(self.placeholders)
         fired: dict[str, int] = {}
         for ref, new, name in news:
             embedding.add([new])
@@ -74,45 +73,38 @@ class Joins:
                 continue
             if egraph.shape(equal) != egraph.shape(ref):
                 equal = transposed(equal)
-            if egraph.shape(equal) == egraph.shape(ref) and egraph.union(ref, equal, name):
+            if egraph.shape(equal) == egraph.shape(ref) and egraph.union(ref, equal):
                 fired[name] = fired.get(name, 0) + 1
         egraph.rebuild()
         return fired
 
-    def _introduce(self, candidates: Candidates) -> None:
-        """Tell the embedding what the placeholders in the graphs stand for."""
-        for (kind, x, i), value in candidates.placeholders.items():
-            if kind == "value":
-                ref: Reference = (1, x, 0, i)
-                m, n = candidates.egraph.shape(ref)
-                if value.ndim < 2 and m == 1 != n:
-                    ref = transposed(ref)  # a vector is a column
-                candidates.embedding.references[value] = ref
+    def _placeholder(self, candidates: Candidates, state: State) -> Variable:
+        """Return an input for the value of a state, and tell the embedding what it stands for."""
+        value = candidates.values.placeholder(state, f"value_{state.x}_{state.inverse}")
+        ref: Reference = (1, state.x, 0, state.inverse)
+        m, n = candidates.egraph.shape(ref)
+        # A vector is a column.
+        is_row = value.ndim < 2 and m == 1 != n
+        self.placeholders[value] = transposed(ref) if is_row else ref
+        return value
 
     def _spellings(self, candidates: Candidates, state: State, depth: int) -> Iterator[Variable]:
         """Yield graphs of a state: its nodes with operands spelt out, down to placeholders."""
-        _, x, i = state
+        x, i, *_ = state
         if not depth or i:
-            yield candidates.placeholder(state)
+            yield self._placeholder(candidates, state)
             return
         for node, label, _ in candidates.egraph.view(x)[:FORMS]:
             if label[2] or node[0] in ("leaf", "rows"):
                 continue
             for candidate in candidates.spelt(node, label):
-                yield from self._applied(candidates, candidate, node, depth)
-        yield candidates.placeholder(state)
-
-    def _applied(
-        self, candidates: Candidates, candidate: Candidate, node: Node, depth: int
-    ) -> Iterator[Variable]:
-        if any(need[0] != "value" for need in candidate.needs):
-            return
-        operands: list[Sequence[Variable]] = [
-            list(islice(self._spellings(candidates, need, depth - 1), FORMS))
-            for need in candidate.needs
-        ]
-        for values in islice(product(*operands), SPELLINGS):
-            yield candidate.build(*values)
+                operands = [
+                    list(islice(self._spellings(candidates, need, depth - 1), FORMS))
+                    for need in candidate.needs
+                ]
+                for values in islice(product(*operands), SPELLINGS):
+                    yield candidate.build(*values)
+        yield self._placeholder(candidates, state)
 
 
 def _directions(relation: Relation) -> Iterator[Relation]:
@@ -123,25 +115,6 @@ def _directions(relation: Relation) -> Iterator[Relation]:
         return
 
 
-def _ops(term: Any) -> frozenset[Any]:
-    """Return the ops of a side of a relation."""
-    ops = set()
-    stack = [term]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, PatternNode):
-            ops.add(part.op)
-            stack += part.args
-    return frozenset(ops)
-
-
 def _depth(term: Any) -> int:
     """Return how many ops deep a side of a relation is."""
-    deepest = 0
-    stack = [(term, 1)]
-    while stack:
-        part, depth = stack.pop()
-        if isinstance(part, PatternNode):
-            deepest = max(deepest, depth)
-            stack += [(x, depth + 1) for x in part.args]
-    return deepest
+    return 1 + max(map(_depth, term.args), default=0) if isinstance(term, PatternNode) else 0

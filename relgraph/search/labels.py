@@ -38,6 +38,16 @@ def quotient(x: Coefficient, y: Coefficient) -> Coefficient:
     return x * y if y in (1, -1) else rational(Fraction(x) / y)
 
 
+def raised(x: Coefficient, e: Coefficient) -> Coefficient:
+    """Return a whole power, exactly."""
+    return x if x == 1 else rational(Fraction(x) ** int(e))
+
+
+def magnitude(x: Coefficient) -> Coefficient:
+    """Return the absolute value."""
+    return x if x >= 0 else -x
+
+
 def compose(outer: Label, inner: Label) -> Label:
     """Return the label that applies ``inner`` first, then ``outer``."""
     c, d = outer[0], inner[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,16 @@ from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 from relgraph.ops.shape import Dim as SizeOf
 from relgraph.search.determinants import determinant
+from relgraph.search.elementary import absolute, exponential, logarithm, sign
+from relgraph.search.inverses import inverse, orthogonal
+from relgraph.search.labels import Coefficient, magnitude
 from relgraph.search.polynomials import (
     ONE,
     Atom,
+    Monomial,
     Polynomial,
     Unsupported,
-    add_to,
+    added,
     key_of,
     scaled,
     single,
@@ -124,18 +129,18 @@ class NormalForms:
 
     def _new(self, x: Variable, key: Any) -> Atom:
         rows, columns, batch = shape_of(x)
-        known = {
+        facts = {
             name: fact(x, name) is True
             for name in ("symmetric", "orthogonal", "invertible", "positive", "nonnegative")
         }
         if batch or x.ndim < 2:
-            known["symmetric"] = known["orthogonal"] = False
+            facts["symmetric"] = facts["orthogonal"] = False
         before = len(self.words.atoms)
         atom = self.words.atom(
-            "graph", key, rows=rows, columns=columns, batch=batch, graph=x, **known
+            "graph", key, rows=rows, columns=columns, batch=batch, graph=x, **facts
         )
         if atom.number == before and atom.orthogonal:
-            self.words.orthogonal(atom.number)
+            orthogonal(self.words, atom.number)
         return atom
 
     def _atom(self, x: Variable) -> Value:
@@ -166,22 +171,33 @@ class NormalForms:
 # The rules, by op or by class of op.
 
 
+def _elementwise(of: Callable[..., Polynomial]) -> Rule:
+    """Return the rule of a function of words and the operands as elementwise expressions."""
+    return lambda self, x: (True, of(self.words, *self.fields(x)))
+
+
+def _matrix(of: Callable[..., Polynomial]) -> Rule:
+    """Return the rule of a function of words and the operands as matrices."""
+    return lambda self, x: (False, of(self.words, *self.matrices(x)))
+
+
+def _to_power(e: Coefficient) -> Rule:
+    return _elementwise(lambda words, p: words.power(p, e))
+
+
 def _sum(sign: int) -> Rule:
     def rule(self: NormalForms, x: Variable) -> Value:
-        a, b = x.inputs
-        alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in (a, b)]
-        read = self.matrix if all(alike) else self.field
-        out = dict(self.operand(x, 0, read))
-        add_to(out, self.operand(x, 1, read), Fraction(sign))
-        return not all(alike), out
+        alike = [shape_of(y)[:2] == shape_of(x)[:2] and not self.values[y][0] for y in x.inputs]
+        a, b = self.matrices(x) if all(alike) else self.fields(x)
+        return not all(alike), added(a, b, sign)
 
     return rule
 
 
 def _negative(self: NormalForms, x: Variable) -> Value:
     elementwise_ = self.values[x.inputs[0]][0]
-    read = self.field if elementwise_ else self.matrix
-    return elementwise_, scaled(self.operand(x, 0, read), Fraction(-1))
+    (p,) = self.fields(x) if elementwise_ else self.matrices(x)
+    return elementwise_, scaled(p, -1)
 
 
 def _scaled_by(power: int) -> Rule:
@@ -192,10 +208,10 @@ def _scaled_by(power: int) -> Rule:
             if rows == columns == 1 and not batch and shape_of(other) == shape_of(x):
                 if self.values[other][0]:
                     break
-                scalar = self.words.power(self.operand(x, k, self.field), Fraction(power))
+                scalar = self.words.power(self.operand(x, k, self.field), power)
                 return False, self.words.times(scalar, self.operand(x, 1 - k, self.matrix))
         a, b = self.fields(x)
-        return True, self.words.times(a, self.words.power(b, Fraction(power)))
+        return True, self.words.times(a, self.words.power(b, power))
 
     return rule
 
@@ -207,86 +223,37 @@ def _power(self: NormalForms, x: Variable) -> Value:
         if np.isfinite(e) and (x.dtype.kind == "f" or e >= 0):
             return True, self.words.power(self.operand(x, 0, self.field), Fraction(e))
     elif x.dtype.kind == "f" and fact(base, "positive"):
-        p, e = self.fields(x)
-        return True, self.words.exponential(self.words.times(e, self.words.logarithm(p)))
+        p, q = self.fields(x)
+        return True, exponential(self.words, self.words.times(q, logarithm(self.words, p)))
     raise Unsupported("a power")
 
 
-def _to_power(e: Fraction) -> Rule:
-    def rule(self: NormalForms, x: Variable) -> Value:
-        return True, self.words.power(self.operand(x, 0, self.field), e)
-
-    return rule
-
-
-def _exp(self: NormalForms, x: Variable) -> Value:
-    return True, self.words.exponential(self.operand(x, 0, self.field))
-
-
-def _expm1(self: NormalForms, x: Variable) -> Value:
-    out = dict(self.words.exponential(self.operand(x, 0, self.field)))
-    add_to(out, ONE, Fraction(-1))
-    return True, out
-
-
-def _log(self: NormalForms, x: Variable) -> Value:
-    p = self.operand(x, 0, self.field)
-    (m, _), c = next(iter(p.items()), (((), ()), Fraction(0)))
+def _log(words: Words, p: Polynomial) -> Polynomial:
+    (m, _), c = next(iter(p.items()), (((), ()), 0))
     if len(p) == len(m) == 1 and c > 0 and m[0][1] % 2 == 1:
-        self.words.atoms[m[0][0]].positive = True  # or there is no logarithm
-    return True, self.words.logarithm(p)
+        words.atoms[m[0][0]].positive = True  # or there is no logarithm
+    return logarithm(words, p)
 
 
-def _log1p(self: NormalForms, x: Variable) -> Value:
-    out = dict(self.operand(x, 0, self.field))
-    add_to(out, ONE)
-    return True, self.words.logarithm(out)
-
-
-def _hyperbolic(above: int | None, below: int | None, c: Fraction = Fraction(1)) -> Rule:
+def _hyperbolic(above: int, below: int | None, c: Coefficient = 1) -> Rule:
     """Return the rule of c (e^x + above e^-x) / (e^x + below e^-x); None leaves a part out."""
 
-    def rule(self: NormalForms, x: Variable) -> Value:
-        p = self.operand(x, 0, self.field)
-        grows, falls = (self.words.exponential(scaled(p, Fraction(s))) for s in (1, -1))
+    def function(words: Words, p: Polynomial) -> Polynomial:
+        grows, falls = (exponential(words, scaled(p, sign)) for sign in (1, -1))
+        top = added(grows, falls, above)
+        bottom = ONE if below is None else added(grows, falls, below)
+        return scaled(words.times(top, words.power(bottom, -1)), c)
 
-        def part(sign: int | None) -> Polynomial:
-            if sign is None:
-                return ONE
-            out = dict(grows)
-            add_to(out, falls, Fraction(sign))
-            return out
-
-        quotient = self.words.power(part(below), Fraction(-1))
-        return True, scaled(self.words.times(part(above), quotient), c)
-
-    return rule
-
-
-def _sigmoid(self: NormalForms, x: Variable) -> Value:
-    p = dict(self.words.exponential(scaled(self.operand(x, 0, self.field), Fraction(-1))))
-    add_to(p, ONE)
-    return True, self.words.power(p, Fraction(-1))
-
-
-def _softplus(self: NormalForms, x: Variable) -> Value:
-    p = dict(self.words.exponential(self.operand(x, 0, self.field)))
-    add_to(p, ONE)
-    return True, self.words.logarithm(p)
+    return _elementwise(function)
 
 
 def _absolute(self: NormalForms, x: Variable) -> Value:
-    p = self.operand(x, 0, self.field)
+    p, words = self.operand(x, 0, self.field), self.words
     if x.dtype.kind != "f" or len(p) != 1:
         raise Unsupported("the absolute value of a sum")
-    ((m, _), c) = next(iter(p.items()))
-    out: Polynomial = single(c=abs(c))
-    for i, e in m:
-        atom = self.words.atoms[i]
-        if e % 2:
-            atom = self.words.absolute(i)
-        out = self.words.times(out, self.words.factor(atom, e))
-    return True, out
+    (((m, _), c),) = p.items()
+    factors = [words.factor(absolute(words, i) if e % 2 else words.atoms[i], e) for i, e in m]
+    return True, reduce(words.times, factors, single(c=magnitude(c)))
 
 
 def _same(self: NormalForms, x: Variable) -> Value:
@@ -305,31 +272,29 @@ def _matmul(self: NormalForms, x: Variable) -> Value:
         raise Unsupported("a size that may be another one")
     p, q = self.matrices(x)
     words = self.words
-    if len(p) > 1:
-        words.laws["distribute_add_matmulo"] = None
-    if len(q) > 1:
-        words.laws["distribute_matmul_addo"] = None
-    if b.ndim == 1:
-        q = words.transpose(q)
-        if a.ndim == 2:  # a vector is a row
-            return False, words.transpose(words.times(p, q))
-    return False, words.times(p, q)
-
-
-def _outer(self: NormalForms, x: Variable) -> Value:
-    p, q = self.matrices(x)
-    return False, self.words.times(self.words.transpose(p), q)
-
-
-def _transpose(self: NormalForms, x: Variable) -> Value:
-    return False, self.words.transpose(self.operand(x, 0, self.matrix))
+    for terms, law in ((p, "distribute_add_matmulo"), (q, "distribute_matmul_addo")):
+        if len(terms) > 1:
+            words.laws[law] = None
+    product = words.times(p, words.transpose(q) if b.ndim == 1 else q)
+    is_column = b.ndim == 1 and a.ndim == 2  # a vector is a row
+    return False, words.transpose(product) if is_column else product
 
 
 def _permuted(self: NormalForms, x: Variable) -> Value:
-    axes: Sequence[int] = x.op.axes  # type: ignore[union-attr]
+    axes = _axes(x)
     if len(axes) < 2 or tuple(axes) != (*range(-len(axes), -2), -1, -2):
         return _linear(self, x)
-    return _transpose(self, x)
+    return False, self.words.transpose(self.operand(x, 0, self.matrix))
+
+
+def _params(x: Variable) -> tuple[Any, ...]:
+    return x.op.params  # type: ignore[union-attr]
+
+
+def _axes(x: Variable) -> Sequence[int]:
+    """Return the axes that an op speaks of, by default all."""
+    axes: Sequence[int] | None = _params(x)[0]
+    return range(-x.inputs[0].ndim, 0) if axes is None else axes
 
 
 def _side(x: Variable) -> Dim:
@@ -341,43 +306,28 @@ def _side(x: Variable) -> Dim:
 
 
 def _inv(self: NormalForms, x: Variable) -> Value:
-    return False, self.words.inverse(self.operand(x, 0, self.matrix), _side(x.inputs[0]))
+    return False, inverse(self.words, self.operand(x, 0, self.matrix), _side(x.inputs[0]))
 
 
 def _solve(self: NormalForms, x: Variable) -> Value:
     p, q = self.matrices(x)
-    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
-
-
-def _solved(self: NormalForms, x: Variable, inverse: Polynomial, q: Polynomial) -> Value:
-    if x.inputs[0].ndim > 2 or x.inputs[1].ndim > 2:
+    a, b = x.inputs
+    words = self.words
+    if isinstance(x.op, SolveTriangular | ChoSolve):
+        lower, turned, unit = (*x.op.params, False, False)[:3]
+        if unit or not fact(a, "lower_triangular" if lower else "upper_triangular"):
+            raise Unsupported("a triangle of a matrix")
+        transpose = words.transpose(p)
+        if isinstance(x.op, ChoSolve):
+            p = words.times(p, transpose) if lower else words.times(transpose, p)
+        elif turned:
+            p = transpose
+    inverted = inverse(words, p, _side(a))
+    if a.ndim > 2 or b.ndim > 2:
         raise Unsupported("several systems")
-    if x.inputs[1].ndim == 1:
-        return False, self.words.times(q, self.words.transpose(inverse))
-    return False, self.words.times(inverse, q)
-
-
-def _triangle(lower: bool) -> str:
-    return "lower_triangular" if lower else "upper_triangular"
-
-
-def _solve_triangular(self: NormalForms, x: Variable) -> Value:
-    lower, turned, unit = x.op.params  # type: ignore[union-attr]
-    if unit or not fact(x.inputs[0], _triangle(lower)):
-        raise Unsupported("a triangle of a matrix")
-    p, q = self.matrices(x)
-    p = self.words.transpose(p) if turned else p
-    return _solved(self, x, self.words.inverse(p, _side(x.inputs[0])), q)
-
-
-def _cho_solve(self: NormalForms, x: Variable) -> Value:
-    (lower,) = x.op.params  # type: ignore[union-attr]
-    if not fact(x.inputs[0], _triangle(lower)):
-        raise Unsupported("a triangle of a matrix")
-    p, q = self.matrices(x)
-    pair = p, self.words.transpose(p)
-    whole = self.words.times(*(pair if lower else pair[::-1]))
-    return _solved(self, x, self.words.inverse(whole, _side(x.inputs[0])), q)
+    if b.ndim == 1:
+        return False, words.times(q, words.transpose(inverted))
+    return False, words.times(inverted, q)
 
 
 def _cholesky(self: NormalForms, x: Variable) -> Value:
@@ -386,95 +336,72 @@ def _cholesky(self: NormalForms, x: Variable) -> Value:
     if not elementwise_ and self.words.transpose(p) == p:  # it reads one triangle
         ((_, (letter,)),) = factor
         turned = letter[0], True
-        (lower,) = x.op.params  # type: ignore[union-attr]
-        first, second = (letter, turned) if lower else (turned, letter)
-        self.words.rules.setdefault(second, [(True, (first,), p)])
+        first, second = (letter, turned) if _params(x)[0] else (turned, letter)
+        self.words.rules.setdefault(second, [(1, (first, second), p)])
     return elementwise_, factor
 
 
 def _eye(self: NormalForms, x: Variable) -> Value:
-    n, m, k, _ = x.op.params  # type: ignore[union-attr]
+    n, m, k, _ = _params(x)
     if x.inputs or n != m or k != 0 or n == 1:
         raise Unsupported("another diagonal")
     return False, ONE
 
 
 def _diag(self: NormalForms, x: Variable) -> Value:
-    if x.op.params != (0,) or x.ndim != 2:  # type: ignore[union-attr]
+    if _params(x) != (0,) or x.ndim != 2:
         raise Unsupported("another diagonal")
     return False, self.words.diagonal(self.operand(x, 0, self.field))
 
 
 def _diagonal(self: NormalForms, x: Variable) -> Value:
-    if x.op.params != (0,) or x.ndim != 1 or None in x.inputs[0].type.shape:  # type: ignore[union-attr]
-        raise Unsupported("another diagonal")
     rows, columns, _ = shape_of(x.inputs[0])
-    if rows != columns or rows == 1:
-        raise Unsupported("a diagonal of a rectangle")
-    out: Polynomial = {}
-    for (m, w), c in self.operand(x, 0, self.matrix).items():
-        add_to(out, self.words.times(single(m, (), c), self.words.main_diagonal(w, rows)))
-    return True, out
+    if _params(x) != (0,) or x.ndim != 1 or rows is None or rows != columns or rows == 1:
+        raise Unsupported("another diagonal")
+    p = self.operand(x, 0, self.matrix)
+    return True, self.words.mapped(p, lambda word: self.words.main_diagonal(word, rows))
 
 
 def _trace(self: NormalForms, x: Variable) -> Value:
-    (y,) = x.inputs
-    rows, columns, batch = shape_of(y)
+    rows, columns, batch = shape_of(x.inputs[0])
     if batch or rows is None or rows != columns:
         raise Unsupported("traces of several matrices")
     return True, self.words.trace_of(self.operand(x, 0, self.matrix), rows)
 
 
-def _sums(self: NormalForms, x: Variable) -> Value:
-    return False, _total(self, x)
-
-
-def _mean(self: NormalForms, x: Variable) -> Value:
-    shape = x.inputs[0].type.shape
-    axis = x.op.axis  # type: ignore[union-attr]
-    count: Polynomial = ONE
-    for k in range(-len(shape), 0) if axis is None else axis:
-        count = self.words.times(count, self.words.size(shape[k]))
-    share = self.words.power(count, Fraction(-1))
-    return False, self.words.times(share, _total(self, x))
-
-
-def _total(self: NormalForms, x: Variable) -> Polynomial:
-    """Return a sum over rows, columns or both, as products with rows of ones."""
+def _total(self: NormalForms, x: Variable) -> Value:
+    """Return a sum or mean over rows, columns or both, as products with rows of ones."""
     (y,) = x.inputs
-    axis = x.op.axis  # type: ignore[union-attr]
     rows, columns, _ = shape_of(y)
+    words, axes = self.words, _axes(x)
     if y.ndim > 2:
         raise Unsupported("sums of several matrices")
-    axes = range(-y.ndim, 0) if axis is None else axis
     p = self.operand(x, 0, self.matrix)
-    words = self.words
     if -2 in axes and rows != 1:
         p = words.times(single((), (words.ones(rows),)), p)
     if -1 in axes and columns != 1:
-        p = words.times(p, single((), ((words.ones(columns)[0], True),)))
+        p = words.times(p, single((), (words.column_of_ones(columns),)))
     if -1 in axes and -2 not in axes and not x.op.keepdims:  # type: ignore[union-attr]
         p = words.transpose(p)
-    return p
+    if isinstance(x.op, Mean):
+        sizes = [words.size(y.type.shape[axis]) for axis in axes]
+        p = words.times(words.power(reduce(words.times, sizes, ONE), -1), p)
+    return False, p
 
 
 def _size(self: NormalForms, x: Variable) -> Value:
-    return True, self.words.size(x.inputs[0].type.shape[x.op.params[0]])  # type: ignore[union-attr]
+    return True, self.words.size(x.inputs[0].type.shape[_params(x)[0]])
 
 
 def _det(self: NormalForms, x: Variable) -> Value:
-    out = ONE
-    for p, e in _factors(self, x):
-        out = self.words.times(out, self.words.power(p, Fraction(e)))
-    return True, out
+    powers = [self.words.power(p, e) for p, e in _factors(self, x)]
+    return True, reduce(self.words.times, powers, ONE)
 
 
 def _factors(self: NormalForms, x: Variable) -> list[tuple[Polynomial, int]]:
     (y,) = x.inputs
-    if y.ndim != 2:
-        raise Unsupported("determinants of several matrices")
-    if y.dtype.kind != "f" and y.op is not None:
-        raise Unsupported("a conversion")
+    if y.ndim != 2 or (y.dtype.kind != "f" and y.op is not None):
+        raise Unsupported("determinants of several matrices, or a conversion")
     return determinant(self.words, self.matrix(y), _side(y))
 
 
@@ -482,16 +409,13 @@ def _item(self: NormalForms, x: Variable) -> Value:
     (source,) = x.inputs
     if not isinstance(source.op, Slogdet):
         raise Unsupported("a result of several")
-    words = self.words
-    (index,) = x.op.params  # type: ignore[union-attr]
-    out: Polynomial = {} if index else ONE
-    for p, e in _factors(self, source):
-        if index:
-            add_to(out, words.logarithm(p), Fraction(e))
-        else:
-            words.laws["sign_matmulo"] = None
-            out = words.times(out, words.sign(p, e))
-    return True, out
+    words, factors = self.words, _factors(self, source)
+    if _params(x)[0]:
+        logarithms = [scaled(logarithm(words, p), e) for p, e in factors]
+        return True, reduce(added, logarithms, {})
+    if factors:
+        words.laws["sign_matmulo"] = None
+    return True, reduce(words.times, [sign(words, p, e) for p, e in factors], ONE)
 
 
 def _moved(self: NormalForms, x: Variable) -> Value:
@@ -499,15 +423,15 @@ def _moved(self: NormalForms, x: Variable) -> Value:
     y = x.inputs[0]
     if max(x.ndim, y.ndim) > 2:
         return _linear(self, x)
-    if y.ndim > x.ndim and any([y.type.shape[axis] != 1 for axis in x.op.params[0]]):  # type: ignore[union-attr]
+    if y.ndim > x.ndim and any([y.type.shape[axis] != 1 for axis in _axes(x)]):
         raise Unsupported("a size that may be another one")
     p = self.operand(x, 0, self.matrix)
     return False, self.words.transpose(p) if shape_of(x)[:2] != shape_of(y)[:2] else p
 
 
 def _broadcast(self: NormalForms, x: Variable) -> Value:
-    y = x.inputs[0]
-    if any([a not in (b, 1) for a, b in zip(shape_of(y)[:2], shape_of(x)[:2], strict=True)]):
+    sizes = zip(shape_of(x.inputs[0])[:2], shape_of(x)[:2], strict=True)
+    if any([a not in (b, 1) for a, b in sizes]):
         raise Unsupported("a size that is made exact")
     return True, self.operand(x, 0, self.field)
 
@@ -517,16 +441,15 @@ def _linear(self: NormalForms, x: Variable) -> Value:
     y, *others = x.inputs
     rest = tuple([(key_of(self.field(z)), z.type.shape) for z in others])
     rows, columns, batch = shape_of(x)
-    out: Polynomial = {}
-    for (m, _), c in self.operand(x, 0, self.field).items():
-        scalars, arrays = self.words.scalars_of(m)
+
+    def moved(arrays: Monomial) -> Polynomial:
         if not arrays:
             raise Unsupported("a number stretched to an array")
         key = x.op, arrays, y.type.shape, x.type.shape, rest
         about = {"rows": rows, "columns": columns, "batch": batch, "graph": x}
-        atom = self.words.atom("moved", key, **about)
-        add_to(out, self.words.times(single(scalars, (), c), self.words.factor(atom)))
-    return True, out
+        return self.words.factor(self.words.atom("moved", key, **about))
+
+    return True, self.words.mapped_arrays(self.operand(x, 0, self.field), moved)
 
 
 # With the law of the catalogue that a step follows from, its main one if there are several.
@@ -535,11 +458,11 @@ RING: dict[Op | type[Op], tuple[Rule, str]] = {
     elementwise.subtract: (_sum(-1), "gather_subtract_multiplyo"),
     elementwise.multiply: (_scaled_by(1), "distribute_multiply_addo"),
     elementwise.negative: (_negative, "negate_subtracto"),
-    elementwise.square: (_to_power(Fraction(2)), "square_multiplyo"),
+    elementwise.square: (_to_power(2), "square_multiplyo"),
     elementwise.Elementwise("power"): (_power, "merge_whole_powero"),
     Matmul: (_matmul, "associate_matmulo"),
-    Outer: (_outer, "associate_outer_matrixo"),
-    MatrixTranspose: (_transpose, "transpose_matmulo"),
+    Outer: (_matrix(lambda w, p, q: w.times(w.transpose(p), q)), "associate_outer_matrixo"),
+    MatrixTranspose: (_matrix(Words.transpose), "transpose_matmulo"),
     Transpose: (_permuted, "transpose_matmulo"),
     Eye: (_eye, "remove_matmul_eyeo"),
     Diag: (_diag, "scale_rowso"),
@@ -551,27 +474,36 @@ RING: dict[Op | type[Op], tuple[Rule, str]] = {
 }
 RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
     elementwise.true_divide: (_scaled_by(-1), "cancel_divide_multiplyo"),
-    elementwise.reciprocal: (_to_power(Fraction(-1)), "reciprocal_powero"),
+    elementwise.reciprocal: (_to_power(-1), "reciprocal_powero"),
     elementwise.sqrt: (_to_power(HALF), "sqrt_powero"),
-    elementwise.exp: (_exp, "distribute_exp_addo"),
-    elementwise.expm1: (_expm1, "expm1_subtracto"),
-    elementwise.log: (_log, "distribute_log_multiplyo"),
-    elementwise.log1p: (_log1p, "log1p_addo"),
+    elementwise.exp: (_elementwise(exponential), "distribute_exp_addo"),
+    elementwise.expm1: (
+        _elementwise(lambda w, p: added(exponential(w, p), ONE, -1)),
+        "expm1_subtracto",
+    ),
+    elementwise.log: (_elementwise(_log), "distribute_log_multiplyo"),
+    elementwise.log1p: (_elementwise(lambda w, p: logarithm(w, added(p, ONE))), "log1p_addo"),
     elementwise.sinh: (_hyperbolic(-1, None, HALF), "exponential_hyperbolico"),
     elementwise.cosh: (_hyperbolic(1, None, HALF), "exponential_hyperbolico"),
     elementwise.tanh: (_hyperbolic(-1, 1), "exponential_tanho"),
-    elementwise.sigmoid: (_sigmoid, "sigmoid_divideo"),
-    elementwise.softplus: (_softplus, "softplus_logo"),
+    elementwise.sigmoid: (
+        _elementwise(lambda w, p: w.power(added(exponential(w, scaled(p, -1)), ONE), -1)),
+        "sigmoid_divideo",
+    ),
+    elementwise.softplus: (
+        _elementwise(lambda w, p: logarithm(w, added(exponential(w, p), ONE))),
+        "softplus_logo",
+    ),
     elementwise.absolute: (_absolute, "distribute_absolute_multiplyo"),
     Cast: (_same, "remove_casto"),
     Inv: (_inv, "reverse_inv_matmulo"),
     Solve: (_solve, "solve_invo"),
-    SolveTriangular: (_solve_triangular, "solve_lower_triangularo"),
-    ChoSolve: (_cho_solve, "pair_triangular_solveso"),
+    SolveTriangular: (_solve, "solve_lower_triangularo"),
+    ChoSolve: (_solve, "pair_triangular_solveso"),
     Cholesky: (_cholesky, "cancel_choleskyo"),
     Trace: (_trace, "cycle_traceo"),
-    Sum: (_sums, "sum_matmulo"),
-    Mean: (_mean, "divide_sumo"),
+    Sum: (_total, "sum_matmulo"),
+    Mean: (_total, "divide_sumo"),
     Det: (_det, "det_matmulo"),
     GetItem: (_item, "logdet_matmulo"),
     Index: (_linear, "merge_indexo"),

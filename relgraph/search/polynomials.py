@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from time import monotonic
 from typing import Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.types import Dim
+from relgraph.search.labels import Coefficient, rational
 
 Letter = tuple[int, bool]  # the number of an atom, and whether it is transposed
 Word = tuple[Letter, ...]
-Monomial = tuple[tuple[int, Fraction], ...]  # numbers of atoms, and their exponents
+Monomial = tuple[tuple[int, Coefficient], ...]  # numbers of atoms, and their exponents
 Term = tuple[Monomial, Word]
-Polynomial = dict[Term, Fraction]
-Rule = tuple[bool, Word, Polynomial]  # whether the word is before the letter, it, and what is equal
+Polynomial = dict[Term, Coefficient]
+Rule = tuple[int, Word, Polynomial]  # the place of a letter in a word, it, and what is equal
 
-ONE: Polynomial = {((), ()): Fraction(1)}
+ONE: Polynomial = {((), ()): 1}
 
 
 class Exhausted(Exception):
@@ -90,17 +90,12 @@ class Atom:
         return self.rows == 1 and self.columns == 1 and not self.batch
 
 
-def single(m: Monomial = (), word: Word = (), c: Fraction | int = 1) -> Polynomial:
+def single(m: Monomial = (), word: Word = (), c: Coefficient = 1) -> Polynomial:
     """Return a polynomial of one term."""
-    return {(m, word): Fraction(c)}
+    return {(m, word): rational(c)}
 
 
-def whole(e: Fraction | int) -> Fraction:
-    """Return an exponent as an int if it is one: an int hashes and adds faster."""
-    return e.numerator if e.denominator == 1 else e  # type: ignore[return-value]
-
-
-def add_to(p: Polynomial, q: Polynomial, c: Fraction = Fraction(1)) -> None:
+def add_to(p: Polynomial, q: Polynomial, c: Coefficient = 1) -> None:
     """Add a multiple of a polynomial to another one, in place."""
     for term, d in q.items():
         total = p.get(term, 0) + c * d
@@ -110,9 +105,16 @@ def add_to(p: Polynomial, q: Polynomial, c: Fraction = Fraction(1)) -> None:
             p.pop(term, None)
 
 
-def scaled(p: Polynomial, c: Fraction) -> Polynomial:
+def added(p: Polynomial, q: Polynomial, c: Coefficient = 1) -> Polynomial:
+    """Return the sum of a polynomial and a multiple of another one."""
+    out = dict(p)
+    add_to(out, q, c)
+    return out
+
+
+def scaled(p: Polynomial, c: Coefficient) -> Polynomial:
     """Return a multiple of a polynomial."""
-    return {term: c * d for term, d in p.items()}
+    return {term: rational(c * d) for term, d in p.items()}
 
 
 def plainness(word: Word) -> tuple[int, Word]:

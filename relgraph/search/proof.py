@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError, count_of
+from relgraph.ir.graph import is_tensor
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, toposort
 from relgraph.ir.printing import pprint
@@ -21,15 +21,15 @@ from relgraph.ops.linalg.solve import Inv, Solve, SystemOp
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims
 from relgraph.search.normal_form import NormalForms
-from relgraph.search.polynomials import Budget, Exhausted, Polynomial, Unsupported, add_to
-from relgraph.search.word_graphs import WordGraphs, is_tensor
+from relgraph.search.polynomials import Budget, Exhausted, Polynomial, Unsupported, added
+from relgraph.search.word_graphs import WordGraphs
 from relgraph.search.words import Words
 
 TRANSPOSE, POWER = MatrixTranspose(), elementwise.Elementwise("power")
 MULTIPLIERS = 30  # polynomials to try, each the difference times some inverted matrices
 # The orders of reading that are tried: numbers inside of words stay in place, or commute.
 ORDERS: tuple[dict[str, bool], ...] = ({}, {"split": True}, {"split": True, "first": True})
-
+DEFECT = "This is a defect of relgraph; please report it with the graph."
 
 # The side, the number of the atom, whether it is transposed, and the product.
 Multiplication = tuple[str, int, bool, Polynomial]
@@ -122,8 +122,7 @@ class Derivation:
         return len(tuple(iter(self)))
 
     def __str__(self) -> str:
-        lines = [f"{k}. {step}" for k, step in enumerate(self, 1)]
-        return "\n".join(lines)
+        return "\n".join([f"{k}. {step}" for k, step in enumerate(self, 1)])
 
     def check(self) -> None:
         """Replay the structure of the derivation, without the method that found it.
@@ -142,34 +141,26 @@ class Derivation:
                 raise VerifyError("the second part is about other graphs", _ends(self))
             return self.then.check()
         if not self.records:
-            known = {step.before: step.after for step in self.steps}
+            replacements = {step.before: step.after for step in self.steps}
             for graph, end in zip((self.left, self.right), self.ends, strict=True):
-                reached = replayed(graph, known)
+                reached = replayed(graph, replacements)
                 if reached is not end:
-                    raise VerifyError(
-                        "the steps do not lead from the graph to its normal form",
-                        {"graph": graph, "reached": reached, "normal form": end},
-                        "This is a defect of relgraph; please report it with the graph.",
-                    )
-        if not self.closing:
-            if self.ends[0] is not self.ends[1]:
-                raise VerifyError("the ends of the derivation are not one graph", _ends(self))
-            return
-        self._check_closing()
+                    problem = "the steps do not lead from the graph to its normal form"
+                    places = {"graph": graph, "reached": reached, "normal form": end}
+                    raise VerifyError(problem, places, DEFECT)
+        if self.closing:
+            self._check_closing()
+        elif self.ends[0] is not self.ends[1]:
+            raise VerifyError("the ends of the derivation are not one graph", _ends(self))
 
     def _check_closing(self) -> None:
         reached = elementwise.subtract(*self.ends)
         graphs = [self.left, self.right, *self.ends]
         for number, step in enumerate(self.closing):
-            if not number and step.before is reached:
-                reached = step.after
-                continue
-            if not multiplies(step.before, reached, graphs):
-                raise VerifyError(
-                    "a step multiplies by what is not written as an inverse",
-                    {"step": step},
-                    "This is a defect of relgraph; please report it with the graph.",
-                )
+            is_first = not number and step.before is reached
+            if not is_first and not multiplies(step.before, reached, graphs):
+                problem = "a step multiplies by what is not written as an inverse"
+                raise VerifyError(problem, {"step": step}, DEFECT)
             reached = step.after
         if not is_zero(reached):
             raise VerifyError("the difference is not zero in the end", {"difference": reached})
@@ -186,14 +177,14 @@ def is_zero(x: Variable) -> bool:
     return isinstance(x, Constant) and x.uniform is not None and not x.uniform
 
 
-def replayed(graph: Variable, known: dict[Variable, Variable]) -> Variable:
+def replayed(graph: Variable, replacements: dict[Variable, Variable]) -> Variable:
     """Return a graph of which every part is replaced as steps say, from its inputs on."""
     done: dict[Variable, Variable] = {}
     for x in toposort([graph]):
         inputs = tuple([done[y] for y in x.inputs])
         same = all([a is b for a, b in zip(inputs, x.inputs, strict=True)])
         new = x if x.op is None or same else x.op(*inputs)
-        done[x] = known.get(new, new)
+        done[x] = replacements.get(new, new)
     return done[graph]
 
 
@@ -238,9 +229,9 @@ def by_words(question: Question) -> Derivation | str:
     reasons = []
     for order in ORDERS:
         budget = Budget(question.budget, question.seconds, question.end)
-        proof = _Proof(question, Words(budget, **order))
+        proof = _Proof(question.left, question.right, Words(budget, **order))
         try:
-            derivation = proof.found()
+            derivation = proof.derivation()
         except Exhausted as error:
             reasons.append(str(error))
             continue
@@ -256,38 +247,39 @@ def by_words(question: Question) -> Derivation | str:
 class _Proof:
     """One attempt to compare normal forms."""
 
-    def __init__(self, question: Question, words: Words) -> None:
-        self.question, self.words = question, words
-        self.reading = NormalForms(words)
+    def __init__(self, left: Variable, right: Variable, words: Words) -> None:
+        self.sides, self.words, self.reading = (left, right), words, NormalForms(words)
+        self.writing = WordGraphs(self.reading, left.dtype)
+        self.nodes = toposort(self.sides)
+        # What is written as an inverse is known to exist before determinants are read.
+        systems = [x for x in self.nodes if isinstance(x.op, Inv | SystemOp)]
+        self.order = toposort([*systems, *self.sides])
         self.laws: dict[Variable, tuple[str, ...]] = {}
         self.left_over = 0
 
-    def found(self) -> Derivation | None:
+    def derivation(self) -> Derivation | None:
         """Return the derivation, None if a difference remains."""
-        a, b = self.question.left, self.question.right
-        nodes = toposort([a, b])
-        # What is written as an inverse is known to exist before determinants are read.
-        systems = [x for x in nodes if isinstance(x.op, Inv | SystemOp)]
-        order = toposort([*systems, a, b])
-        for x in order:
+        for x in self.order:
             self.words.laws.clear()
             self.reading.read(x)
             self.laws[x] = tuple(self.words.laws)
-        words = self.words
-        is_field = self.reading.values[a][0] or self.reading.values[b][0]
+        is_field = any([self.reading.values[x][0] for x in self.sides])
         read = self.reading.field if is_field else self.reading.matrix
-        difference = dict(read(a))
-        add_to(difference, read(b), Fraction(-1))
-        path = self._cleared(words.settled(difference))
+        left, right = self.sides
+        difference = self.words.settled(added(read(left), read(right), -1))
+        path = self._cleared(difference)
         if path is None:
             return None
+        closing: tuple[Step, ...] = ()
         try:
-            return self._derivation(order, difference, path, is_field)
+            steps, ends = self._steps()
+            if ends[0] is not ends[1]:
+                closing = tuple(self._closing(ends, difference, path, is_field))
         except Unsupported:  # sizes are unknown, so ones and identity matrices cannot be written
-            laws = tuple(dict.fromkeys(law for x in order for law in self.laws[x]))
-            return Derivation(
-                "words", a, b, (Step(laws, a, b),), (b, b), assumptions=assumptions(order)
-            )
+            laws = tuple(dict.fromkeys(law for x in self.order for law in self.laws[x]))
+            steps, ends = [Step(laws, left, right)], (right, right)
+        assumed = assumptions(self.nodes)
+        return Derivation("words", left, right, tuple(steps), ends, closing, assumed)
 
     def _cleared(self, difference: Polynomial) -> list[Multiplication] | None:
         """Return multiplications that make a polynomial zero."""
@@ -321,87 +313,70 @@ class _Proof:
             yield "power", max(divisors), False
             return
         for side, end in (("left", 0), ("right", -1)):
-            letters = {w[end] for _, w in p if w}
-            for number, turned in sorted(letters):
+            for number, turned in sorted({w[end] for _, w in p if w}):
                 if atoms[number].kind == "inverse":
                     yield side, number, turned
 
     # The steps.
 
-    def _derivation(
-        self,
-        order: list[Variable],
-        difference: Polynomial,
-        path: list[Multiplication],
-        is_field: bool,
-    ) -> Derivation:
-        writing = WordGraphs(self.reading, self.question.left.dtype)
+    def _steps(self) -> tuple[list[Step], tuple[Variable, Variable]]:
+        """Return the steps from nodes to their normal forms, and the forms of the sides."""
         forms: dict[Variable, Variable] = {}
         written: dict[Variable, Variable] = {}
         steps: list[Step] = []
-        for x in order:
+        for x in self.order:
             before = x
             if x.op is not None and any([forms[y] is not y for y in x.inputs]):
                 before = x.op(*[forms[y] for y in x.inputs])
             if before not in written:
-                after = written[before] = self._form(writing, x, before)
+                after = written[before] = self._form(x, before)
                 if after is not before:
                     steps.append(Step(self.laws[x] or ("commutative ring",), before, after))
             forms[x] = written[before]
-        ends = forms[self.question.left], forms[self.question.right]
-        closing = (
-            [] if ends[0] is ends[1] else self._closing(writing, ends, difference, path, is_field)
-        )
-        used = toposort([self.question.left, self.question.right])
-        return Derivation(
-            "words",
-            self.question.left,
-            self.question.right,
-            tuple(steps),
-            ends,
-            tuple(closing),
-            assumptions(used),
-        )
+        return steps, (forms[self.sides[0]], forms[self.sides[1]])
 
-    def _form(self, writing: WordGraphs, x: Variable, before: Variable) -> Variable:
+    def _form(self, x: Variable, before: Variable) -> Variable:
         """Return the normal form of a node as a graph, or the node if it cannot be written."""
         if x.op is None or not is_tensor(x):
             return before
         try:
-            after = writing.of(x)
+            after = self.writing.of(x)
         except (Unsupported, RelgraphError):
             return before
         return after if after.type.narrows(before.type) else before
 
     def _closing(
         self,
-        writing: WordGraphs,
         ends: tuple[Variable, Variable],
         difference: Polynomial,
         path: list[Multiplication],
         is_field: bool,
     ) -> Iterator[Step]:
         """Yield the difference of the ends, and its products, up to zero."""
-        left = self.question.left
         start = elementwise.subtract(*ends)
-        reached = writing.difference(self.words.settled(difference), left, is_field)
+        reached = self.writing.written(is_field, difference, self.sides[0])
         if reached is not start:
             yield Step(("cancel_subtract_selfo",), start, reached)
         for how, number, turned, result in path:
             atom = self.words.atoms[number]
-            factor = dict(atom.content)
-            law = "cancel_matmul_invo"
             if how == "power":
-                before = reached * writing.field(factor)
-                law = "cancel_divide_multiplyo"
+                before = reached * self.writing.field(dict(atom.content))
             else:
-                matrix = writing.square(factor, atom.rows)
+                matrix = self.writing.square(dict(atom.content), atom.rows)
                 matrix = TRANSPOSE(matrix) if turned else matrix
-                operands = (matrix, reached) if how == "left" else (reached, matrix)
-                before = Matmul()(*operands)
-            after = writing.difference(result, before, is_field)
+                before = Matmul()(*((matrix, reached) if how == "left" else (reached, matrix)))
+            after = self.writing.written(is_field, result, before)
+            law = "cancel_divide_multiplyo" if how == "power" else "cancel_matmul_invo"
             yield Step((law,), before, after)
             reached = after
+
+
+_ASSUMED = {
+    elementwise.log: "{} is positive",
+    elementwise.log1p: "1 + {} is positive",
+    elementwise.sqrt: "{} is not negative",
+    elementwise.reciprocal: "{} is not 0",
+}
 
 
 def assumptions(nodes: Sequence[Variable]) -> tuple[str, ...]:
@@ -413,14 +388,8 @@ def assumptions(nodes: Sequence[Variable]) -> tuple[str, ...]:
         first, last = x.inputs[0], x.inputs[-1]
         if isinstance(x.op, Inv | SystemOp):
             out[f"{pprint(first)} is invertible"] = None
-        elif x.op is elementwise.log:
-            out[f"{pprint(first)} is positive"] = None
-        elif x.op is elementwise.log1p:
-            out[f"1 + {pprint(first)} is positive"] = None
-        elif x.op is elementwise.sqrt:
-            out[f"{pprint(first)} is not negative"] = None
-        elif x.op is elementwise.reciprocal:
-            out[f"{pprint(first)} is not 0"] = None
+        elif x.op in _ASSUMED:
+            out[_ASSUMED[x.op].format(pprint(first))] = None
         elif x.op is elementwise.true_divide and not isinstance(last, Constant):
             out[f"{pprint(last)} is not 0"] = None
         elif x.op is POWER and isinstance(last, Constant) and last.uniform is not None:

@@ -9,13 +9,14 @@ from typing import Any
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable, constant
-from relgraph.ir.types import Dim, TensorType
+from relgraph.ir.types import Dim
 from relgraph.ops import elementwise
 from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.linalg.solve import Det, Inv
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
+from relgraph.search.labels import Coefficient
 from relgraph.search.normal_form import NormalForms
 from relgraph.search.polynomials import Atom, Monomial, Polynomial, Unsupported, Word, key_of
 
@@ -34,12 +35,9 @@ class WordGraphs:
     def of(self, x: Variable) -> Variable:
         """Return the normal form of a node as a graph of its type, or raise."""
         self.dtype = x.dtype
-        elementwise_, p = self.reading.values[x]
-        if elementwise_:
-            return self._fitted(self.field(p), x)
-        return self._fitted(self.matrix(p, x), x)
+        return self.written(*self.reading.values[x], x)
 
-    def difference(self, p: Polynomial, like: Variable, is_field: bool) -> Variable:
+    def written(self, is_field: bool, p: Polynomial, like: Variable) -> Variable:
         """Return a polynomial as a graph of the type of another graph."""
         return self._fitted(self.field(p) if is_field else self.matrix(p, like), like)
 
@@ -62,7 +60,7 @@ class WordGraphs:
 
     # Numbers and sums.
 
-    def number(self, c: Fraction) -> Variable:
+    def number(self, c: Coefficient) -> Variable:
         """Return a number."""
         if self.dtype.kind != "f":
             return constant(int(c), self.dtype)
@@ -72,7 +70,7 @@ class WordGraphs:
             return one
         return elementwise.true_divide(one, constant(float(c.denominator), self.dtype))  # type: ignore[no-any-return]
 
-    def total(self, terms: list[tuple[Fraction, Variable | None]]) -> Variable:
+    def total(self, terms: list[tuple[Coefficient, Variable | None]]) -> Variable:
         """Return a sum of multiples; None stands for 1."""
         terms = sorted(terms, key=lambda term: term[0] < 0)
         out: Variable | None = None
@@ -84,11 +82,11 @@ class WordGraphs:
             elif c == -1:
                 graph = -graph
             elif c != 1 and c.numerator in (1, -1) and Fraction(float(c)) != c:
-                graph = (graph if c > 0 else -graph) / self.number(Fraction(c.denominator))
+                graph = (graph if c > 0 else -graph) / self.number(c.denominator)
             elif c != 1:
                 graph = self.number(c) * graph
             out = graph if out is None else (out - graph if sign < 0 else out + graph)
-        return self.number(Fraction(0)) if out is None else out
+        return self.number(0) if out is None else out
 
     # Elementwise expressions.
 
@@ -105,10 +103,10 @@ class WordGraphs:
         below = [self._power(i, -e) for i, e in m if e < 0]
         if not above and not below:
             return None
-        top = reduce(elementwise.multiply, above) if above else self.number(Fraction(1))
+        top = reduce(elementwise.multiply, above) if above else self.number(1)
         return top / reduce(elementwise.multiply, below) if below else top
 
-    def _power(self, number: int, e: Fraction) -> Variable:
+    def _power(self, number: int, e: Coefficient) -> Variable:
         graph = self.atom(number)
         if e == 1:
             return graph
@@ -126,48 +124,51 @@ class WordGraphs:
             except (Unsupported, RelgraphError):
                 graph = None
             self.graphs.append(graph)
-        found = self.graphs[number]
-        if found is None:
+        written = self.graphs[number]
+        if written is None:
             raise Unsupported("an atom without a graph")
-        return found
+        return written
 
     def _atom(self, atom: Atom) -> Variable:
         x = atom.content
         match atom.kind:
             case "graph":
-                return self._as_atom(atom)
+                graph = self._as_atom(atom)
             case "word":
-                return self._element(x[0], atom)
+                graph = self._element(x[0], atom)
             case "product":
-                return self._product(x)
+                graph = self._product(x)
             case "power":
-                return self.field(dict(x))
+                graph = self.field(dict(x))
             case "exp":
-                return elementwise.exp(self._product(x))  # type: ignore[no-any-return]
+                graph = elementwise.exp(self._product(x))
             case "log":
-                inner = self.number(Fraction(x)) if isinstance(x, int) else self.atom(x[0])
-                return elementwise.log(elementwise.absolute(inner))  # type: ignore[no-any-return]
+                inner = self.number(x) if isinstance(x, int) else self.atom(x[0])
+                graph = elementwise.log(elementwise.absolute(inner))
             case "absolute":
-                return elementwise.absolute(self.atom(x))  # type: ignore[no-any-return]
+                graph = elementwise.absolute(self.atom(x))
             case "sign":
-                return elementwise.sign(self.atom(x))  # type: ignore[no-any-return]
+                graph = elementwise.sign(self.atom(x))
             case "size":
-                return self._size(x)
+                graph = self._size(x)
             case "ones":
-                return self._ones(x)
+                graph = self._ones(x)
             case "diagonal":
-                return Diag(0)(self._product(x))  # type: ignore[no-any-return]
+                graph = Diag(0)(self._product(x))
             case "inverse":
-                return inv(self.square(dict(x), atom.rows))  # type: ignore[no-any-return]
+                graph = inv(self.square(dict(x), atom.rows))
             case "det":
-                return Det()(self.square(dict(x), None))  # type: ignore[no-any-return]
+                graph = Det()(self.square(dict(x), None))
             case "trace":
-                return self._trace(x)
+                graph = self.word(x)
+                graph = Trace()(graph) if graph.ndim == 2 else graph
             case "moved":
-                return self._moved(atom)
+                graph = self._moved(atom)
             case "main_diagonal":
-                return Diagonal(0)(self.word(x))  # type: ignore[no-any-return]
-        raise Unsupported(atom.kind)
+                graph = Diagonal(0)(self.word(x))
+            case _:
+                raise Unsupported(atom.kind)
+        return graph
 
     def _as_atom(self, atom: Atom) -> Variable:
         """Return a graph with the dimensions of its atom."""
@@ -189,7 +190,7 @@ class WordGraphs:
 
     def _product(self, m: Monomial) -> Variable:
         product = self.monomial(m)
-        return self.number(Fraction(1)) if product is None else product
+        return self.number(1) if product is None else product
 
     def _element(self, word: Word, atom: Atom) -> Variable:
         if not word:
@@ -205,10 +206,6 @@ class WordGraphs:
         if isinstance(n, int):
             return Eye(n, n, 0, self.dtype.name)()  # type: ignore[no-any-return]
         return Diag(0)(self._ones(n))  # type: ignore[no-any-return]
-
-    def _trace(self, word: Word) -> Variable:
-        graph = self.word(word)
-        return Trace()(graph) if graph.ndim == 2 else graph
 
     # Matrices.
 
@@ -278,8 +275,3 @@ class WordGraphs:
         if atom.columns == 1 and not atom.batch and graph.ndim == 2:
             return Squeeze((-1,))(graph)  # type: ignore[no-any-return]
         return transpose(graph) if turned and graph.ndim > 1 else graph
-
-
-def is_tensor(x: Variable) -> bool:
-    """Return True for an array, False for several results."""
-    return isinstance(x.type, TensorType)

@@ -17,7 +17,7 @@ class Table:
         self.table = table
 
     def of(self, state):
-        return [Candidate(cost, needs, lambda *x: x, None) for cost, needs in self.table[state]]
+        return [Candidate(cost, needs, lambda *x: x) for cost, needs in self.table[state]]
 
 
 def test_a_state_that_two_others_need_is_paid_for_once():

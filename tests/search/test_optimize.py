@@ -79,13 +79,14 @@ def test_a_gather_of_many_terms_ends():
 
 
 def test_a_long_chain_ends_at_the_optimal_order():
-    sizes = np.random.default_rng(0).integers(2, 50, size=41)
-    matrices = [rg.matrix(f"M{k}", shape=tuple(map(int, sizes[k : k + 2]))) for k in range(40)]
+    sizes = np.random.default_rng(0).integers(2, 50, size=61)
+    matrices = [rg.matrix(f"M{k}", shape=tuple(map(int, sizes[k : k + 2]))) for k in range(60)]
     graph = matrices[0]
     for m in matrices[1:]:
         graph = graph @ m
-    new = rg.optimize(graph, mode=None, cost="flops")
+    new, report = rg.optimize(graph, mode=None, cost="flops", full_output=True)
     assert rg.flops([new]) <= 1.001 * 2 * _order(sizes)
+    assert report.regions[0].stopped == "saturated"
 
 
 def _order(sizes):
@@ -124,6 +125,23 @@ def test_batches_are_searched_as_their_matrices():
     arrays = {v: rng.normal(size=v.type.shape) for v in (stack, column, flat)}
     expected = (arrays[stack] @ arrays[flat] + arrays[stack] @ arrays[stack]) @ arrays[column]
     np.testing.assert_allclose(rg.evaluate(new, arrays), expected)
+
+
+def test_rows_and_columns_of_matrices_select_of_each_matrix_of_a_batch():
+    batch, m, n = rg.tensor("batch", shape=(7, 5, 5)), *rg.matrices("m n", shape=(5, 5))
+    draw = np.random.default_rng(3)
+    values = {batch: draw.normal(size=(7, 5, 5)), **{x: draw.normal(size=(5, 5)) for x in (m, n)}}
+    b, p, q = values.values()
+    top = np.r_[p[:2], q[:3]]
+    for graph, expected in (
+        (m[1:3] @ (n @ batch), p[1:3] @ (q @ b)),
+        (batch @ n @ m[:, 4:], b @ q @ p[:, 4:]),
+        (rg.concatenate([m[:2], n[:3]]) @ batch, top @ b),
+        (batch @ rg.concatenate([m[:2], n[:3]]).T, b @ top.T),
+    ):
+        for cost in ("flops", lambda node: float(node.op is rg.matmul)):
+            new = rg.optimize(graph, mode=None, cost=cost)
+            np.testing.assert_allclose(rg.evaluate(new, values), expected)
 
 
 def test_a_square_of_a_difference_is_not_expanded():
