@@ -27,7 +27,7 @@ import tempfile
 import time
 import warnings
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,10 +84,18 @@ def directory() -> Path | None:
         The folder, which is created when the first entry is written.  None if the variable is not
         set and the user has no home folder, as in some containers; nothing is cached then.
     """
-    setting = os.environ.get("RELGRAPH_CACHE_DIR")
+    return current_folder()
+
+
+def current_folder() -> Path | None:
+    """Return what :func:`directory` does, from memory while the environment stays the same."""
+    return _folder(*map(os.environ.get, ("RELGRAPH_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
+
+
+@lru_cache(maxsize=8)
+def _folder(setting: str | None, base: str | None, home: str | None) -> Path | None:
     if setting:
         return Path(setting)
-    base = os.environ.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "relgraph"
     try:

@@ -154,7 +154,20 @@ def increasing(operands: Bounds, node: Variable) -> Interval | None:
     """Apply an increasing function to the ends."""
     (x,) = operands
     assert node.op is not None
-    ends = node.op.perform(np.asarray([x.low, x.high], node.dtype)).astype(np.float64)
+    return _widened(node.op.perform(np.asarray([x.low, x.high], node.dtype)), node)
+
+
+def logistic(operands: Bounds, node: Variable) -> Interval | None:
+    """Apply the logistic function to the ends; SciPy, which computes it, takes long to import."""
+    (x,) = operands
+    small = [math.exp(-abs(end)) for end in (x.low, x.high)]
+    low, high = small[0] if x.low < 0 else 1.0, small[1] if x.high < 0 else 1.0
+    return _widened(np.asarray([low / (1 + small[0]), high / (1 + small[1])], node.dtype), node)
+
+
+def _widened(results: Any, node: Variable) -> Interval | None:
+    """Return the interval between two computed ends, with room for other implementations."""
+    ends = results.astype(np.float64)
     spread = _WIDE * float(np.finfo(node.dtype).eps) * np.abs(ends)
     spread = np.where(np.isfinite(ends), spread, 0.0)
     low, high = ends - spread * [1.0, 0.0], ends + spread
