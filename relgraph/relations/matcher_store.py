@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from relgraph import cache
 from relgraph.ir import forks
@@ -37,17 +37,9 @@ PART = 16  # new matchers are written once they are a sixteenth of those on disk
 _UNPICKLED = (pickle.PicklingError, AttributeError, TypeError)
 
 
-class _Saved(NamedTuple):
-    """A matcher on disk: its code, its globals as bytes, and those that belong to its relations.
-
-    Each of the latter has a name, a kind, the place of its clause, and what its kind needs.
-    """
-
-    name: str
-    source: str
-    code: bytes
-    values: bytes
-    references: tuple[tuple[Any, ...], ...]
+# A matcher on disk: its name, source and code; its globals as bytes; and those that belong to its
+# relations, each with its name, its kind, the place of its clause, and what its kind needs.
+Saved = tuple[str, str, bytes, bytes, tuple[tuple[Any, ...], ...]]
 
 
 class Ranks:
@@ -71,7 +63,7 @@ class Ranks:
 
 
 # Matchers, and other data as bytes, by key; and the answers of rank classes.
-Content = tuple[dict[bytes, _Saved | bytes], dict[str, dict[Any, bool]]]
+Content = tuple[dict[bytes, Saved | bytes], dict[str, dict[Any, bool]]]
 
 
 class _Table:
@@ -94,15 +86,15 @@ class _Table:
         entry = cache.fetch(*self.entry) if self.entry else None
         if entry is None:
             return {}, {}
-        data, ranks = pickle.loads(entry.code)
-        return {key: _Saved(*x) if x.__class__ is tuple else x for key, x in data.items()}, ranks
+        content: Content = pickle.loads(entry.code)
+        return content
 
     def write(self) -> None:
         """Write what is new, beside what other processes have written meanwhile."""
         new, self.new, self.answers = self.new, {}, 0
         if self.entry is None:
             return
-        added: dict[bytes, _Saved | bytes] = {}
+        added: dict[bytes, Saved | bytes] = {}
         for key, x in new.items():
             data = x if isinstance(x, bytes) else _saved(*x)
             if data is not None:
@@ -114,10 +106,9 @@ class _Table:
         merged |= added
         for name, answers in self.ranks.items():
             ranks.setdefault(name, {}).update(answers)
-        plain = {key: x if isinstance(x, bytes) else tuple(x) for key, x in merged.items()}
-        while len(content := pickle.dumps((plain, ranks), 5)) > LIMIT:
-            for key in list(plain)[: len(plain) // 4 + 1]:
-                del plain[key]
+        while len(content := pickle.dumps((merged, ranks), 5)) > LIMIT:
+            for key in list(merged)[: len(merged) // 4 + 1]:
+                del merged[key]
         cache.keep(*self.entry, "", cache.Entry({}, content))
 
 
@@ -143,7 +134,7 @@ def stored(kind: str, clauses: Clauses, make: Callable[[], Any]) -> Any:
             table = _tables[folder] = _Table()
     data = table.data.get(key)
     if data is not None:
-        return _loaded(data, clauses, table) if data.__class__ is _Saved else pickle.loads(data)
+        return pickle.loads(data) if isinstance(data, bytes) else _loaded(data, clauses, table)
     value = make()
     with _lock:
         table.made += 1
@@ -184,7 +175,7 @@ def _write_all() -> None:
                 table.write()
 
 
-def _saved(matcher: Any, clauses: Clauses) -> _Saved | None:
+def _saved(matcher: Any, clauses: Clauses) -> Saved | None:
     """Return a matcher as data; None if it names something that does not pickle."""
     of_relations = _references(matcher, clauses)
     values: dict[str, Any] = {}
@@ -198,7 +189,7 @@ def _saved(matcher: Any, clauses: Clauses) -> _Saved | None:
         code, dumped = marshal.dumps(matcher.code), pickle.dumps(values, 5)
     except _UNPICKLED:
         return None
-    return _Saved(matcher.__name__, matcher.source, code, dumped, tuple(references))
+    return matcher.__name__, matcher.source, code, dumped, tuple(references)
 
 
 def _references(matcher: Any, clauses: Clauses) -> dict[int, tuple[Any, ...]]:
@@ -238,10 +229,11 @@ def _answers(clauses: Clauses) -> dict[str, dict[Any, bool]]:
     }
 
 
-def _loaded(saved: _Saved, clauses: Clauses, table: _Table) -> Any:
+def _loaded(saved: Saved, clauses: Clauses, table: _Table) -> Any:
     """Return the matcher of data that was made from clauses equal to these."""
-    variables: dict[str, Any] = {**COMMON, **pickle.loads(saved.values)}
-    for name, kind, i, *rest in saved.references:
+    function, source, code, values, references = saved
+    variables: dict[str, Any] = {**COMMON, **pickle.loads(values)}
+    for name, kind, i, *rest in references:
         relation, number = clauses[i]
         rewrite = relation.deferred(number)
         if kind == "condition":
@@ -252,7 +244,7 @@ def _loaded(saved: _Saved, clauses: Clauses, table: _Table) -> Any:
             for fact, value in rest[0].items():  # so that firing does not state it
                 rewrite.__dict__.setdefault(fact, value)
             variables[name] = rewrite
-    return run(marshal.loads(saved.code), saved.source, saved.name, variables)
+    return run(marshal.loads(code), source, function, variables)
 
 
 def _undecided(
