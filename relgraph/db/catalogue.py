@@ -13,7 +13,6 @@ from relgraph.db import index
 from relgraph.db.database import EquilibriumDB, SequenceDB
 from relgraph.db.entries import LoweringChoice
 from relgraph.relations.relation import Relation
-from relgraph.rewriting.driver import collector_paused
 from relgraph.rewriting.passes.blas import (
     GemmMotif,
     GemvMotif,
@@ -147,10 +146,9 @@ def build_database() -> SequenceDB:
         database[phase].register(collecting, "fast_run", "rounded", "assumes_finite")
         for transform, names in lifting:
             database[phase].register(transform, "fast_run", "kept", *names)
-    with collector_paused():
-        if not index.restore(database):
-            _register_relations(database)
-            index.keep(database)
+    if not index.restore(database):
+        _register_relations(database)
+        index.keep(database)
     return database
 
 

@@ -158,11 +158,17 @@ def increasing(operands: Bounds, node: Variable) -> Interval | None:
 
 
 def logistic(operands: Bounds, node: Variable) -> Interval | None:
-    """Apply the logistic function to the ends; SciPy, which computes it, takes long to import."""
+    """Apply the logistic function to the ends, without SciPy, which takes long to import.
+
+    Functions differ in whether they return subnormal numbers or 0.
+    """
     (x,) = operands
-    small = [math.exp(-abs(end)) for end in (x.low, x.high)]
-    low, high = small[0] if x.low < 0 else 1.0, small[1] if x.high < 0 else 1.0
-    return _widened(np.asarray([low / (1 + small[0]), high / (1 + small[1])], node.dtype), node)
+    low, high = [
+        (1.0 if end >= 0 else math.exp(end)) / (1 + math.exp(-abs(end))) for end in (x.low, x.high)
+    ]
+    tiny = float(np.finfo(node.dtype).tiny)
+    ends = [low if low >= tiny else 0.0, max(high, tiny)]
+    return _widened(np.asarray(ends, node.dtype), node)
 
 
 def _widened(results: Any, node: Variable) -> Interval | None:
