@@ -61,6 +61,12 @@ def _machine() -> Any:
     return _target().create_target_machine(cpu=name, features=features, opt=3, jit=True)
 
 
+_FEW_PASSES = (
+    "always_inliner", "sroa", "simplify_cfg", "instruction_combine", "loop_simplify", "lcssa",
+    "loop_rotate", "new_gvn", "simplify_cfg",
+)  # fmt: skip
+
+
 class _Machine:
     """The target machine and the JIT engine of the process."""
 
@@ -128,15 +134,8 @@ def _run_few_passes(module: Any, target: Any) -> None:
         if private and not any(b"noinline" in x for x in function.attributes):
             function.add_function_attribute("alwaysinline")
     passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_loop_simplify_pass()
-    passes.add_lcssa_pass()
-    passes.add_loop_rotate_pass()
-    passes.add_new_gvn_pass()
-    passes.add_simplify_cfg_pass()
+    for name in _FEW_PASSES:
+        getattr(passes, f"add_{name}_pass")()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     passes.run(module, llvm.create_pass_builder(target, options))
 
