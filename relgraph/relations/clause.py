@@ -101,11 +101,6 @@ class Rewrite:
         return built and inner
 
     @cached_property
-    def gathers(self) -> bool:
-        """Whether the pattern is a block, which matches any number of operands."""
-        return isinstance(self.pattern, Block)
-
-    @cached_property
     def shallow(self) -> bool:
         """Whether the operands of the pattern are variables, or applications of some to those."""
         inner = [self.pattern.element] if isinstance(self.pattern, Block) else self.pattern.args
@@ -115,6 +110,11 @@ class Rewrite:
             if isinstance(x, PatternNode)
             for y in x.args
         )
+
+    @cached_property
+    def gathers(self) -> bool:
+        """Whether the pattern is a block, which matches any number of operands."""
+        return isinstance(self.pattern, Block)
 
     @cached_property
     def ranks(self) -> RankClasses | None:
