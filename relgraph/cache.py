@@ -27,7 +27,7 @@ import tempfile
 import time
 import warnings
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from relgraph.ir import forks
 from relgraph.ir.records import record
 from relgraph.settings import config
 
-_MAGIC = b"relgraph cache 2\n"
+_MAGIC = b"relgraph cache 2"
 _SUFFIX = ".rgc"
 _DAY, _HOUR = 86400.0, 3600.0
 _ROOM = 0.8  # the fraction of the limit to which the cache shrinks when it exceeds the limit
@@ -84,10 +84,18 @@ def directory() -> Path | None:
         The folder, which is created when the first entry is written.  None if the variable is not
         set and the user has no home folder, as in some containers; nothing is cached then.
     """
-    setting = os.environ.get("RELGRAPH_CACHE_DIR")
+    return current_folder()
+
+
+def current_folder() -> Path | None:
+    """Return what :func:`directory` does, from memory while the environment stays the same."""
+    return _folder(*map(os.environ.get, ("RELGRAPH_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
+
+
+@lru_cache(maxsize=8)
+def _folder(setting: str | None, base: str | None, home: str | None) -> Path | None:
     if setting:
         return Path(setting)
-    base = os.environ.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "relgraph"
     try:
@@ -215,34 +223,32 @@ def keep(name: str, key: str, source: str, entry: Entry) -> None:
 def _bytes_of(name: str, key: str, source: str, entry: Entry) -> bytes:
     """Return the contents of the file of an entry."""
     text = source.encode()
-    facts = json.dumps({"key": key, "facts": entry.facts, "source": len(text)}).encode()
-    rest = b"".join([facts, b"\n", text, entry.code])
-    return b"".join([_MAGIC, _digest(name, rest), b"\n", rest])
+    header = json.dumps({"key": key, "facts": entry.facts, "source": len(text)}).encode()
+    content = text + entry.code
+    return b"\n".join([_MAGIC, _digest(name, header, content), header, content])
 
 
-def _digest(name: str, rest: bytes) -> bytes:
-    """Return the digest of a name and of the bytes that follow the digest in the file."""
+def _digest(name: str, header: bytes, content: bytes) -> bytes:
+    """Return the digest of a name and of the lines that follow the digest in the file."""
     digest = hashlib.sha256(f"{name}\n".encode())
-    digest.update(rest)
+    digest.update(header + b"\n")
+    digest.update(content)
     return digest.hexdigest().encode()
 
 
 def _parsed(data: bytes, name: str, key: str) -> Entry | None:
     """Return the entry in the contents of a file if it is intact and has this name and key."""
-    if not data.startswith(_MAGIC):
+    parts = data.split(b"\n", 3)
+    if len(parts) != 4 or parts[0] != _MAGIC or parts[1] != _digest(name, *parts[2:]):
         return None
-    digest, _, rest = data[len(_MAGIC) :].partition(b"\n")
-    if digest != _digest(name, rest):
-        return None
-    line, _, rest = rest.partition(b"\n")
     try:
-        header = json.loads(line)
+        header = json.loads(parts[2])
         length, facts, stored_key = header["source"], header["facts"], header["key"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if stored_key != key or type(facts) is not dict or type(length) is not int:
         return None
-    return Entry(facts, rest[length:]) if 0 <= length <= len(rest) else None
+    return Entry(facts, parts[3][length:]) if 0 <= length <= len(parts[3]) else None
 
 
 def _contents(path: Path) -> bytes:

@@ -1,11 +1,14 @@
 """A child that is forked while other threads rewrite and compile can do so itself."""
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from relgraph.ir import forks
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -244,3 +247,18 @@ SCENES = {
 def test_a_child_does_what_another_thread_was_doing(scene, tmp_path):
     done = run(IN_THE_MIDDLE + SCENES[scene], tmp_path)
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+def test_what_an_import_makes_is_old_and_what_is_frozen_stays_so():
+    with forks.importing:
+        made: list[object] = [[]]
+    assert any(x is made for x in gc.get_objects(generation=2))
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        with forks.importing:
+            later: list[object] = [[]]
+        assert gc.get_freeze_count() >= count
+        assert not any(x is later for x in gc.get_objects(generation=2))
+    finally:
+        gc.unfreeze()

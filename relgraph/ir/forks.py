@@ -120,7 +120,8 @@ class ImportLock(WaitedLock):
     """The lock of imports at first use, which run without the cyclic collector.
 
     A child could not finish an import, so a fork waits.  What an import makes stays, and the
-    collector would walk over it again and again: a third of the time of a first function.
+    collector would walk over it again and again: a third of the time of a first function.  So it
+    joins the oldest objects at once, unless the program has frozen some objects.
     """
 
     def __init__(self) -> None:
@@ -134,6 +135,9 @@ class ImportLock(WaitedLock):
 
     def __exit__(self, *details: object) -> None:
         if self._collects.pop():
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
         super().__exit__(*details)
 

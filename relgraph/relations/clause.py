@@ -52,6 +52,10 @@ class Clause:
         return f"{text(self.left)} = {text(self.right)}{where}"
 
 
+# What deciding whether a firing pays asks of a rewrite.
+FIRING_FACTS = ("may_recompute", "gathers", "shallow")
+
+
 @dataclass(frozen=True)
 class Rewrite:
     """A clause in one direction, with what the compiler needs to know about it.
@@ -115,6 +119,11 @@ class Rewrite:
             if isinstance(x, PatternNode)
             for y in x.args
         )
+
+    @cached_property
+    def gathers(self) -> bool:
+        """Whether the pattern is a block, which matches any number of operands."""
+        return isinstance(self.pattern, Block)
 
     @cached_property
     def ranks(self) -> RankClasses | None:

@@ -264,11 +264,10 @@ def axis_kinds(clause: Clause) -> dict[PatternVariable, dict[type[Op], frozenset
     ``softmax`` an int.
     """
     axes: dict[PatternVariable, dict[type[Op], frozenset[type]]] = {}
-    for side in (clause.left, clause.right):
-        for x in subterms(side):
-            op = x.op if isinstance(x, PatternNode) else None
-            for v, kinds in _axes_of(op) if isinstance(op, OpPattern) else ():
-                axes.setdefault(v, {})[op.cls] = kinds  # type: ignore[union-attr]
+    for x in subterms(clause.left, clause.right):
+        if type(x) is PatternNode and type(x.op) is OpPattern:
+            for v, kinds in _axes_of(x.op):
+                axes.setdefault(v, {})[x.op.cls] = kinds
     return axes
 
 

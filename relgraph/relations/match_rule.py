@@ -15,7 +15,7 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant
 from relgraph.ir.op import Op
 from relgraph.relations.block_matcher import GatherRule, computed, is_linear
-from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.clause import FIRING_FACTS, Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.matcher import Compiler, crowds, endless
 from relgraph.relations.matcher_store import stored_of
@@ -216,18 +216,19 @@ def rule_of(op: Op, rewrite: Rewrite) -> Rule:
     """Return the rule of a rewrite; what is computed for it is on disk, except for terms."""
     new: list[Rule] = []
 
-    def facts() -> tuple[bool, dict[str, Any]]:
-        block = isinstance(rewrite.pattern, Block)
-        new.append(GatherRule(op, rewrite) if block else MatchRule(op, rewrite))
+    def facts() -> tuple[dict[str, bool], dict[str, Any]]:
+        firing = {name: getattr(rewrite, name) for name in FIRING_FACTS}
+        new.append((GatherRule if rewrite.gathers else MatchRule)(op, rewrite))
         own = {"op", "rewrite", *new[0].TERMS}
-        return block, {name: x for name, x in vars(new[0]).items() if name not in own}
+        return firing, {name: x for name, x in vars(new[0]).items() if name not in own}
 
-    block, known = stored_of("rule", rewrite, facts)
+    firing, known = stored_of("rule", rewrite, facts)
     if new:
         return new[0]
-    kind: Any = GatherRule if block else MatchRule
+    kind: Any = GatherRule if firing["gathers"] else MatchRule
     rule: Rule = object.__new__(kind)
     vars(rule).update(known, op=op, rewrite=rewrite)
+    vars(rewrite).update(firing)  # so that firing does not state it
     return rule
 
 

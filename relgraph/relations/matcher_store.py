@@ -7,55 +7,39 @@ the sources that compiled it.
 
 A matcher names ops, constants and sets of literals, which pickle by value, and three kinds of
 objects that belong to a relation: its rewrites, its conditions and its rank classes.  These are
-kept as references, and the relation is stated when one of them is asked for something.
+kept as references.  A condition keeps its function by name, whose module is imported when the
+condition is first decided; for all others, the relation is stated when one is asked for something.
 """
 
 from __future__ import annotations
 
 import atexit
-import io
 import marshal
 import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 from relgraph import cache
 from relgraph.ir import forks
-from relgraph.relations.clause import Rewrite
-from relgraph.relations.generated_names import COMMON, Names, guarded_condition
+from relgraph.relations.clause import FIRING_FACTS, Rewrite
+from relgraph.relations.generated_names import COMMON, guarded_condition
 from relgraph.relations.generated_source import run
-from relgraph.relations.kanren import goals
-from relgraph.relations.kanren.goals import Predicate, Suspended
-from relgraph.relations.relation import CATALOGUE, Relation
+from relgraph.relations.kanren.goals import Suspended
+from relgraph.relations.relation import Relation
 
-Reference = tuple[Any, ...]  # of an object that belongs to a relation
 Clauses = Sequence[tuple[Relation, int]]  # relations, each with the number of one of its clauses
 
-# Modules with functions of conditions, which are cheap to import.
-GENERAL = (goals.__name__, f"{CATALOGUE}.conditions")
 LIMIT = 2**23  # bytes of matchers in the entry
 PART = 16  # new matchers are written once they are a sixteenth of those on disk, or at the end
+_UNPICKLED = (pickle.PicklingError, AttributeError, TypeError)
 
 
-class Condition:
-    """A condition of a rewrite in a matcher's globals, which its function replaces at first use."""
-
-    def __init__(self, rewrite: Rewrite, number: int) -> None:
-        self.rewrite = rewrite
-        self.number = number
-        self.variables: dict[str, Any] = {}
-
-    def __call__(self, *values: Any) -> Any:
-        """Decide the condition."""
-        condition = self.rewrite.conditions[self.number]
-        function = guarded_condition(condition, self.rewrite.relation)
-        for name in [name for name, x in self.variables.items() if x is self]:
-            self.variables[name] = function
-        return function(*values)
+# A matcher on disk: its name, source and code; its globals as bytes; and those that belong to its
+# relations, each with its name, its kind, the place of its clause, and what its kind needs.
+Saved = tuple[str, str, bytes, bytes, tuple[tuple[Any, ...], ...]]
 
 
 class Ranks:
@@ -78,28 +62,8 @@ class Ranks:
             return answer
 
 
-_UNPICKLED = (pickle.PicklingError, AttributeError, TypeError)
-Content = tuple[dict[bytes, bytes], dict[str, dict[Any, bool]]]
-
-
-class _Pickler(pickle.Pickler):
-    def __init__(self, file: Any, references: dict[int, Reference]) -> None:
-        super().__init__(file, 5)
-        self.references = references
-
-    def persistent_id(self, value: Any) -> Reference | None:
-        """Return the reference of an object that belongs to a relation."""
-        return self.references.get(id(value))
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, resolve: Callable[..., Any]) -> None:
-        super().__init__(io.BytesIO(data))
-        self.resolve = resolve
-
-    def persistent_load(self, reference: Reference) -> Any:
-        """Return the object with a reference."""
-        return self.resolve(*reference)
+# Matchers, and other data as bytes, by key; and the answers of rank classes.
+Content = tuple[dict[bytes, Saved | bytes], dict[str, dict[Any, bool]]]
 
 
 class _Table:
@@ -119,30 +83,33 @@ class _Table:
 
     def read(self) -> Content:
         """Return what is on disk."""
-        found = cache.fetch(*self.entry) if self.entry else None
-        return ({}, {}) if found is None else pickle.loads(found.code)
+        entry = cache.fetch(*self.entry) if self.entry else None
+        if entry is None:
+            return {}, {}
+        content: Content = pickle.loads(entry.code)
+        return content
 
     def write(self) -> None:
         """Write what is new, beside what other processes have written meanwhile."""
         new, self.new, self.answers = self.new, {}, 0
         if self.entry is None:
             return
-        own: dict[bytes, bytes] = {}
+        added: dict[bytes, Saved | bytes] = {}
         for key, x in new.items():
             data = x if isinstance(x, bytes) else _saved(*x)
             if data is not None:
-                own[key] = data
+                added[key] = data
             if not isinstance(x, bytes):
                 self.ranks |= _answers(x[1])
-        self.data |= own
+        self.data |= added
         merged, ranks = self.read()
-        merged |= own
+        merged |= added
         for name, answers in self.ranks.items():
             ranks.setdefault(name, {}).update(answers)
-        size = sum(map(len, merged.values()))
-        while size > LIMIT:
-            size -= len(merged.pop(next(iter(merged))))
-        cache.keep(*self.entry, "", cache.Entry({}, pickle.dumps((merged, ranks), 5)))
+        while len(content := pickle.dumps((merged, ranks), 5)) > LIMIT:
+            for key in list(merged)[: len(merged) // 4 + 1]:
+                del merged[key]
+        cache.keep(*self.entry, "", cache.Entry({}, content))
 
 
 _tables: dict[Path | None, _Table] = {}
@@ -154,20 +121,20 @@ def stored(kind: str, clauses: Clauses, make: Callable[[], Any]) -> Any:
 
     ``kind`` says what it is, of all that is made from these clauses.
     """
-    names = [relation.catalogued for relation, _ in clauses]
-    if None in names:
-        return make()
-    pairs = zip(names, clauses, strict=True)
-    text = " ".join([kind, *[f"{name}/{number}" for name, (_, number) in pairs]])
-    key = blake2b(text.encode(), digest_size=16).digest()
+    words = [kind]
+    for relation, number in clauses:
+        if relation.catalogued is None:
+            return make()
+        words.append(f"{relation.catalogued}/{number}")
+    key = blake2b(" ".join(words).encode(), digest_size=16).digest()
     with _lock:
-        folder = cache.directory()
+        folder = cache.current_folder()
         table = _tables.get(folder)
         if table is None:
             table = _tables[folder] = _Table()
     data = table.data.get(key)
     if data is not None:
-        return _loaded(data, clauses, table)
+        return pickle.loads(data) if isinstance(data, bytes) else _loaded(data, clauses, table)
     value = make()
     with _lock:
         table.made += 1
@@ -175,7 +142,7 @@ def stored(kind: str, clauses: Clauses, make: Callable[[], Any]) -> Any:
             atexit.unregister(_write_all)
             atexit.register(_write_all)
         # A matcher waits for the answers of its rank classes; data may change before it is written.
-        table.new[key] = (value, clauses) if callable(value) else pickle.dumps((value, False), 5)
+        table.new[key] = (value, clauses) if callable(value) else pickle.dumps(value, 5)
     return value
 
 
@@ -208,83 +175,94 @@ def _write_all() -> None:
                 table.write()
 
 
-def _saved(matcher: Any, clauses: Clauses) -> bytes | None:
-    """Return a matcher as bytes; None if it names something that does not pickle."""
-    parts = matcher.__name__, matcher.source, marshal.dumps(matcher.code), matcher.names.own()
+def _saved(matcher: Any, clauses: Clauses) -> Saved | None:
+    """Return a matcher as data; None if it names something that does not pickle."""
+    of_relations = _references(matcher, clauses)
+    values: dict[str, Any] = {}
+    references = []
+    for name, x in matcher.names.own().items():
+        if id(x) in of_relations:
+            references.append((name, *of_relations[id(x)]))
+        else:
+            values[name] = x
     try:
-        file = io.BytesIO()
-        _Pickler(file, _references(matcher.names, clauses)).dump((parts, True))
-        return file.getvalue()
+        code, dumped = marshal.dumps(matcher.code), pickle.dumps(values, 5)
     except _UNPICKLED:
         return None
+    return matcher.__name__, matcher.source, code, dumped, tuple(references)
 
 
-def _references(names: Names, clauses: Clauses) -> dict[int, Reference]:
-    """Return the references of the objects in a matcher's globals that belong to its relations."""
-    references: dict[int, Reference] = {}
-    for i, rewrite in enumerate(_rewrites(clauses)):
+def _references(matcher: Any, clauses: Clauses) -> dict[int, tuple[Any, ...]]:
+    """Return how to find the objects in a matcher's globals that belong to its relations."""
+    references: dict[int, tuple[Any, ...]] = {}
+    for i, (relation, number) in enumerate(clauses):
+        rewrite = relation.rewrite(number)
         if rewrite is None:
             continue
-        references[id(rewrite)] = "rewrite", i, rewrite.may_recompute
+        facts = {name: getattr(rewrite, name) for name in FIRING_FACTS}
+        references[id(rewrite)] = "rewrite", i, facts
         references[id(rewrite.ranks)] = "ranks", i
         for j, condition in enumerate(rewrite.conditions):
-            function = names.decided(condition, rewrite.relation)
-            if function is not None and _is_general(condition.function):
-                references[id(function)] = "fact", i, condition.function, condition.label
-            elif function is not None:
-                references[id(function)] = "condition", i, j
+            function = matcher.names.decided(condition, rewrite.relation)
+            if function is not None:
+                by_name = _by_name(condition.function)
+                references[id(function)] = "condition", i, j, condition.label, by_name
     references.pop(id(None), None)
     return references
 
 
-def _is_general(function: Any) -> bool:
-    """Return True for a condition's function that pickles, and is not written beside a relation."""
-    inner = function
-    while isinstance(inner, Predicate | partial):
-        inner = inner.function if isinstance(inner, Predicate) else inner.func
-    owner = inner if isinstance(inner, FunctionType) else type(inner)
+def _by_name(function: Any) -> bytes | None:
+    """Return the function of a condition as bytes; None if it has no name in a module."""
     try:
-        return owner.__module__ in GENERAL and bool(pickle.dumps(function))
+        return pickle.dumps(function, 5)
     except _UNPICKLED:
-        return False
-
-
-def _rewrites(clauses: Clauses) -> list[Rewrite | None]:
-    return [relation.rewrite(number) for relation, number in clauses]
+        return None
 
 
 def _answers(clauses: Clauses) -> dict[str, dict[Any, bool]]:
     """Return what the rank classes of clauses have answered so far."""
-    rewrites = zip(clauses, _rewrites(clauses), strict=True)
+    rewrites = [(x, number, x.rewrite(number)) for x, number in clauses]
     return {
         f"{relation.catalogued}/{number}": rewrite.ranks.known()
-        for (relation, number), rewrite in rewrites
+        for relation, number, rewrite in rewrites
         if rewrite is not None and rewrite.ranks is not None
     }
 
 
-def _loaded(data: bytes, clauses: Clauses, table: _Table) -> Any:
-    """Return the matcher or other data of bytes, made from clauses equal to these."""
-
-    def resolve(kind: str, i: int, *rest: Any) -> Any:
+def _loaded(saved: Saved, clauses: Clauses, table: _Table) -> Any:
+    """Return the matcher of data that was made from clauses equal to these."""
+    function, source, code, values, references = saved
+    variables: dict[str, Any] = {**COMMON, **pickle.loads(values)}
+    for name, kind, i, *rest in references:
         relation, number = clauses[i]
         rewrite = relation.deferred(number)
-        if kind == "fact":
-            function, label = rest
-            return guarded_condition(Suspended("check", (), label, function), relation.label)
         if kind == "condition":
-            return Condition(rewrite, *rest)
-        if kind == "ranks":
-            return Ranks(rewrite, table, f"{relation.catalogued}/{number}")
-        rewrite.__dict__.setdefault("may_recompute", *rest)  # so that firing does not state it
-        return rewrite
+            variables[name] = _undecided(variables, name, partial(_condition, rewrite, *rest))
+        elif kind == "ranks":
+            variables[name] = Ranks(rewrite, table, f"{relation.catalogued}/{number}")
+        else:
+            for fact, value in rest[0].items():  # so that firing does not state it
+                rewrite.__dict__.setdefault(fact, value)
+            variables[name] = rewrite
+    return run(marshal.loads(code), source, function, variables)
 
-    value, compiled = _Unpickler(data, resolve).load()
-    if not compiled:
-        return value
-    name, source, code, own = value
-    variables = COMMON | own
-    for x in own.values():
-        if x.__class__ is Condition:
-            x.variables = variables
-    return run(marshal.loads(code), source, name, variables)
+
+def _undecided(
+    variables: dict[str, Any], name: str, make: Callable[[], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """Return a condition that makes its function at first use, and gives it its name."""
+
+    def decide(*values: Any) -> Any:
+        function = variables[name] = make()
+        return function(*values)
+
+    return decide
+
+
+def _condition(rewrite: Rewrite, number: int, label: str, by_name: bytes | None) -> Any:
+    """Return the function of a condition of a rewrite."""
+    if by_name is None:
+        condition = rewrite.conditions[number]
+    else:
+        condition = Suspended("check", (), label, pickle.loads(by_name))
+    return guarded_condition(condition, rewrite.relation)

@@ -51,8 +51,11 @@ def with_op_variables(clause: Clause, name: str, location: str) -> Clause:
     differ from operand to operand.  A clause without op variables is returned unchanged.
     """
     sides = (clause.left, clause.right)
-    ops = op_variables(*sides)
-    _check_sequences(clause, ops, name, location)
+    terms = subterms(*sides)
+    heads = [x.op for x in terms if type(x) is PatternNode or type(x) is Block]
+    ops = [op for op in heads if type(op) is PatternVariable]
+    if any([type(x) is Rest for x in terms]):
+        _check_sequences(terms, ops, name, location)
     if not ops:
         return clause
     kinds = {f: _kind_of(f, clause, name, location) for f in ops}
@@ -83,7 +86,7 @@ def _check_applications(
     def wrong(what: str, fix: str) -> RelationError:
         return RelationError(f"{name}: {what}", {"identity": clause, "declared": location}, fix)
 
-    for x in [x for side in (clause.left, clause.right) for x in subterms(side)]:
+    for x in subterms(clause.left, clause.right):
         if isinstance(x, PatternVariable) and x in kinds:
             raise wrong(f"{x.name} is an op and an operand", "Use one variable for each.")
         if isinstance(x, PatternNode) and isinstance(x.op, Matmul):
@@ -108,13 +111,10 @@ def _rests(x: PatternNode) -> list[Rest]:
 
 
 def _check_sequences(
-    clause: Clause, ops: Sequence[PatternVariable], name: str, location: str
+    terms: Sequence[Term], ops: Sequence[PatternVariable], name: str, location: str
 ) -> None:
     """Raise RelationError where ``*k`` cannot stand for a sequence of operands."""
-    terms = [x for side in (clause.left, clause.right) for x in subterms(side)]
     sequences = {x.variable for x in terms if isinstance(x, Rest)}
-    if not sequences:
-        return
     nodes = [x for x in terms if isinstance(x, PatternNode)]
     alone = next((x for x in terms if isinstance(x, PatternVariable) and x in sequences), None)
     summed = next((x for x in nodes if is_ac(x.op) and _rests(x)), None)
@@ -167,7 +167,7 @@ class Sample(Clause):
 
 def samples_of(clause: Clause) -> list[Clause]:
     """Return samples of a clause; one without op variables and sequences is its only sample."""
-    terms = [x for side in (clause.left, clause.right) for x in subterms(side)]
+    terms = subterms(clause.left, clause.right)
     ops = op_variables(clause.left, clause.right)
     rests = list(dict.fromkeys(x.variable for x in terms if isinstance(x, Rest)))
     if not ops and not rests:

@@ -340,17 +340,19 @@ def same_term(a: Term, b: Term) -> bool:
     return bool(a == b)
 
 
-def subterms(term: Term) -> Iterator[Term]:
-    """Yield a term and all terms below it, parents first."""
-    stack = [term]
+def subterms(*terms: Term) -> list[Term]:
+    """Return terms and all terms below them, parents first."""
+    result: list[Term] = []
+    stack = [*terms[::-1]]
     while stack:
         x = stack.pop()
-        yield x
+        result.append(x)
         kind = type(x)
         if kind is PatternNode:
             stack.extend(x.args[::-1])
         elif kind is Block:
             stack.append(x.element)
+    return result
 
 
 def variables(term: Term) -> list[PatternVariable]:
@@ -378,7 +380,7 @@ _APPLIED = (PatternNode, Block)
 
 def op_variables(*terms: Term) -> list[PatternVariable]:
     """Return the variables that stand for ops in terms, in order of occurrence."""
-    heads = [x.op for term in terms for x in subterms(term) if type(x) in _APPLIED]
+    heads = [x.op for x in subterms(*terms) if type(x) in _APPLIED]
     return list(dict.fromkeys(op for op in heads if type(op) is PatternVariable))
 
 

@@ -262,7 +262,7 @@ forks.in_child(_collect_again)
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Switch the cyclic collector off: nodes hold no cycles, so it would only walk over them.
 
     A sum of 4,096 products is distributed in 25 ms instead of 47, and gathered in 12.4 instead of
@@ -318,7 +318,7 @@ def normalise(
                 return key
         if once:
             return walk(outputs, Driver(selection, closed, {}, log))
-        with _collector_paused():
+        with collector_paused():
             whole = None if kept else selection.computed_whole(outputs)
             try:
                 result, settled = _run(outputs, selection, (closed, users), whole, log)

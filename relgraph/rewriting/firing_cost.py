@@ -15,7 +15,6 @@ from typing import Any
 from relgraph.ir.cost import node_flops, size
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations.pattern import Block
 
 _NOTHING = object()
 
@@ -81,7 +80,7 @@ class FiringCost:
         bound = _nodes_of(bindings)
         # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
         # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
-        gathers = isinstance(rewrite.pattern, Block)
+        gathers = rewrite.gathers
         inner = [x for x in taken if x.inputs and x not in bound]
         if gathers and not inner:
             return True

@@ -30,7 +30,7 @@ from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.budgets import CHAIN, time_limit
 from relgraph.rewriting.derivation.passes import told
-from relgraph.rewriting.driver import RUNNER, normalise
+from relgraph.rewriting.driver import RUNNER, collector_paused, normalise
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.node_rewriters import (
     FailureCallback,
@@ -483,7 +483,8 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
 
 def _mapped(graph: Graph, rewriter: Any) -> Graph:
     if isinstance(graph, FunctionGraph):
-        return _applied(rewriter, graph)  # type: ignore[return-value]
+        with collector_paused():
+            return _applied(rewriter, graph)  # type: ignore[return-value]
     if isinstance(graph, Variable):
         graphs: tuple[Variable, ...] = (graph,)
     elif isinstance(graph, Mapping):
@@ -495,7 +496,8 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    outputs = _Run()(rewriter, graphs)
+    with collector_paused():
+        outputs = _Run()(rewriter, graphs)
     matcher_store.write()
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]

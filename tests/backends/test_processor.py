@@ -7,6 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from relgraph.backends.numba import machine
+from relgraph.backends.numba.calls import TRAMPOLINE
+from relgraph.backends.numba.guard import GUARD
+from relgraph.backends.numba.native import PROGRAM
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import numpy as np, relgraph as rg
@@ -48,3 +55,13 @@ def test_features_are_those_that_numba_is_told(tmp_path):
         variables = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features}
         for expected in ("compiled", "disk"):
             assert run(tmp_path, **variables) == (expected, ("generic", features))
+
+
+@pytest.mark.parametrize("text", [TRAMPOLINE, PROGRAM, GUARD])
+def test_what_calls_run_is_inlined_by_few_passes_unless_it_forbids_that(text):
+    module = machine.optimised(text, branches=True)
+    module.verify()
+    private = [x for x in module.functions if not x.is_declaration and x.name != "NAME"]
+    assert all(any(b"noinline" in words for words in x.attributes) for x in private)
+    code, symbols = machine.compile_module(text, branches=True)
+    assert code and machine.missing(symbols) == []

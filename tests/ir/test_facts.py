@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import special  # noqa: F401 - otherwise an example imports it, and exceeds its deadline
 
 import relgraph as rg
 from relgraph.errors import DomainError
@@ -237,6 +238,7 @@ INSIDE = {
     "exp": rg.exp,
     "log": rg.log,
     "tanh": rg.tanh,
+    "sigmoid": rg.sigmoid,
     "max": lambda v: rg.maximum(v, 0.25),
     "min": lambda v: rg.minimum(v, 0.25),
     "clip": lambda v: rg.clip(v, -1.0, 0.75),
@@ -267,6 +269,20 @@ def test_computed_values_are_in_the_inferred_interval(name, text, shares, dtype)
     computed = computed[~np.isnan(computed)]
     assert ((computed > result.low) if result.low_open else (computed >= result.low)).all()
     assert ((computed < result.high) if result.high_open else (computed <= result.high)).all()
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize(
+    ("dtype", "text"), [("float32", "[-100, -90]"), ("float64", "[-744, -720]")]
+)
+def test_bounds_hold_where_a_function_may_return_0_or_a_subnormal_number(dtype, text, target):
+    v = rg.vector("v", dtype=dtype, facts=text)
+    ends = rg.facts(v).bounds()
+    node = rg.sigmoid(v)
+    result = rg.facts(node).bounds()
+    values = np.linspace(ends.low, ends.high, 40).astype(dtype)
+    computed = rg.function([v], node, mode=None, target=target)(values)
+    assert (computed >= result.low).all() and (computed <= result.high).all()
 
 
 def test_intervals_decide_relations():

@@ -191,7 +191,7 @@ def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
     whole = text.replace("@NAME", f"@{name}")
     with _lock:
         names = tuple(f"{name}{end}" for end in ends)
-        return _code(name, whole, lambda: Translation(whole, {}), names)
+        return _code(name, whole, lambda: Translation(whole, {}), names, branches=True)
 
 
 def stats() -> dict[str, str]:
@@ -205,7 +205,11 @@ def _load(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _code(
-    name: str, text: str, translated: Callable[[], Translation], names: tuple[str, ...]
+    name: str,
+    text: str,
+    translated: Callable[[], Translation],
+    names: tuple[str, ...],
+    branches: bool = False,
 ) -> tuple[int, ...]:
     key = environment()
     entry = cache.fetch(name, key)
@@ -215,7 +219,7 @@ def _code(
         return tuple(loaded[x] for x in names)
     translation = translated()
     parts = [part.code for part in translation.scalars.values()]
-    code, symbols = machine.compile_module(translation.text, parts)
+    code, symbols = machine.compile_module(translation.text, parts, branches)
     if not _found(symbols):
         raise CompileError(
             f"the kernel {name} needs functions that no library has",

@@ -61,6 +61,12 @@ def _machine() -> Any:
     return _target().create_target_machine(cpu=name, features=features, opt=3, jit=True)
 
 
+_FEW_PASSES = (
+    "always_inliner", "sroa", "simplify_cfg", "instruction_combine", "loop_simplify", "lcssa",
+    "loop_rotate", "new_gvn", "simplify_cfg",
+)  # fmt: skip
+
+
 class _Machine:
     """The target machine and the JIT engine of the process."""
 
@@ -76,13 +82,16 @@ def _process() -> _Machine:
     return _Machine()
 
 
-def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple[str, ...]]:
+def compile_module(
+    text: str, parts: Iterable[bytes] = (), branches: bool = False
+) -> tuple[bytes, tuple[str, ...]]:
     """Compile LLVM IR to an object file; return it and the external functions that it needs.
 
-    ``parts`` are bitcode modules to link; their functions are inlined into its loops.
+    ``parts`` are bitcode modules to link; their functions are inlined into its loops.  Code that
+    mainly ``branches`` gets few passes (see :func:`_run_few_passes`).
     """
     with lock:
-        module = optimised(text, parts)
+        module = optimised(text, parts, branches)
         if SCOPE in text:
             module = llvm.parse_assembly(marked(str(module)))
         symbols = tuple(
@@ -91,7 +100,7 @@ def compile_module(text: str, parts: Iterable[bytes] = ()) -> tuple[bytes, tuple
         return _process().target.emit_object(module), symbols
 
 
-def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
+def optimised(text: str, parts: Iterable[bytes] = (), branches: bool = False) -> Any:
     """Return a module, linked with ``parts`` and optimised as in :func:`compile_module`."""
     with lock:
         process = _process()
@@ -101,6 +110,9 @@ def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
         module.triple = process.triple
         module.data_layout = process.layout
         module.verify()
+        if branches:
+            _run_few_passes(module, process.target)
+            return module
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = True
         options.loop_interleaving = True
@@ -109,6 +121,23 @@ def optimised(text: str, parts: Iterable[bytes] = ()) -> Any:
         builder = llvm.create_pass_builder(process.target, options)
         builder.getModulePassManager().run(module, builder)
         return module
+
+
+def _run_few_passes(module: Any, target: Any) -> None:
+    """Optimise a module without loops over elements, in a tenth of the time of all passes.
+
+    Its private functions are inlined, unless it forbids that.  Calls then take as long as with all
+    passes of LLVM.
+    """
+    for function in module.functions:
+        private = function.linkage == llvm.Linkage.internal
+        if private and not any(b"noinline" in x for x in function.attributes):
+            function.add_function_attribute("alwaysinline")
+    passes = llvm.create_new_module_pass_manager()
+    for name in _FEW_PASSES:
+        getattr(passes, f"add_{name}_pass")()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    passes.run(module, llvm.create_pass_builder(target, options))
 
 
 def definition(module: Any, name: str, symbol: str) -> bytes:

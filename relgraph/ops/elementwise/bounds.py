@@ -154,7 +154,26 @@ def increasing(operands: Bounds, node: Variable) -> Interval | None:
     """Apply an increasing function to the ends."""
     (x,) = operands
     assert node.op is not None
-    ends = node.op.perform(np.asarray([x.low, x.high], node.dtype)).astype(np.float64)
+    return _widened(node.op.perform(np.asarray([x.low, x.high], node.dtype)), node)
+
+
+def logistic(operands: Bounds, node: Variable) -> Interval | None:
+    """Apply the logistic function to the ends, without SciPy, which takes long to import.
+
+    Functions differ in whether they return subnormal numbers or 0.
+    """
+    (x,) = operands
+    low, high = [
+        (1.0 if end >= 0 else math.exp(end)) / (1 + math.exp(-abs(end))) for end in (x.low, x.high)
+    ]
+    tiny = float(np.finfo(node.dtype).tiny)
+    ends = [low if low >= tiny else 0.0, max(high, tiny)]
+    return _widened(np.asarray(ends, node.dtype), node)
+
+
+def _widened(results: Any, node: Variable) -> Interval | None:
+    """Return the interval between two computed ends, with room for other implementations."""
+    ends = results.astype(np.float64)
     spread = _WIDE * float(np.finfo(node.dtype).eps) * np.abs(ends)
     spread = np.where(np.isfinite(ends), spread, 0.0)
     low, high = ends - spread * [1.0, 0.0], ends + spread

@@ -217,7 +217,7 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         range=(0.0, 1.0),
         flops=TRANSCENDENTAL + DIVIDE + CHEAP,
         measure=(3, 1),
-        bounds=bounds.increasing,
+        bounds=bounds.logistic,
         meaning=lambda mp, x: 1 / (1 + mp.exp(-x)),
         derivative=lambda op, r, x: (r * (1 - r),),
         **_polynomial(
