@@ -19,7 +19,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,9 +67,9 @@ def own_cases() -> Iterator[Case]:
         )
 
 
-def random_cases(count: int, seed: int) -> Iterator[Case]:
+def random_cases(numbers: Iterable[int], seed: int) -> Iterator[Case]:
     """Yield random programs; those that raise, or that need no graph, are left out."""
-    for number in range(count):
+    for number in numbers:
         rng = np.random.default_rng([seed, number])
         inputs = random_inputs(rng, False)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="programs whose name holds this")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for case in chain(own_cases(), random_cases(options.random, options.seed)):
+    for case in chain(own_cases(), random_cases(range(options.random), options.seed)):
         if options.only not in case.name:
             continue
         try:

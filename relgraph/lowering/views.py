@@ -93,7 +93,7 @@ def axes(x: Variable) -> tuple[Along, ...] | None:
         x = x.inputs[0]
     if not chain or len(chain) > _DEEPEST:
         return None
-    viewed = _own_axes(x)
+    viewed = own_axes(x)
     for node in reversed(chain):
         viewed = _viewed(node, viewed)
     return viewed
@@ -101,10 +101,11 @@ def axes(x: Variable) -> tuple[Along, ...] | None:
 
 def part_axes(part: Variable) -> tuple[Along, ...]:
     """Return how the axes of a view run along its operand, even if that is itself a view."""
-    return _viewed(part, _own_axes(part.inputs[0]))
+    return _viewed(part, own_axes(part.inputs[0]))
 
 
-def _own_axes(x: Variable) -> tuple[Along, ...]:
+def own_axes(x: Variable) -> tuple[Along, ...]:
+    """Return the axes of an array as they run along themselves."""
     number = -sum(dim != 1 for dim in x.type.shape)
     alongs: list[Along] = []
     for dim in x.type.shape:
@@ -243,4 +244,14 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
 
 _VIEWS = frozenset({AsGiven, Index, ExpandDims, Squeeze, Transpose, MatrixTranspose, BroadcastTo})
 
-__all__ = ["Along", "AsGiven", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]
+__all__ = [
+    "Along",
+    "AsGiven",
+    "Operand",
+    "axes",
+    "is_contiguous",
+    "is_view",
+    "own_axes",
+    "part_axes",
+    "root",
+]

@@ -33,11 +33,11 @@ from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.report import Report, inputs_in_place, library_calls, loops
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant
 from relgraph.ir.records import record, replace
-from relgraph.lowering.buffers import is_new, origins
-from relgraph.lowering.kernels import Kernel, Step
+from relgraph.lowering.buffers import has_own_buffer, is_new, origins
+from relgraph.lowering.kernels import Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
+from relgraph.lowering.results import owner, with_own_results
 from relgraph.lowering.sizes import Term
 from relgraph.settings import config
 
@@ -111,8 +111,10 @@ class NumbaProgram(Program):
     def __init__(
         self, graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int] = frozenset()
     ) -> None:
-        self._schedule = scheduled(graph, choices.fusion)
         self._donated = [i for i, x in enumerate(graph.inputs) if x.name in choices.donated]
+        donated = [graph.inputs[i] for i in self._donated]
+        graph = with_own_results(without_assumptions(graph), donated)
+        self._schedule = scheduled(graph, choices.fusion)
         self._strided = strided
         self._choices = choices
         self._readable = readable(self._schedule.graph, self.steps)
@@ -148,13 +150,12 @@ class NumbaProgram(Program):
             partial(in_place_results, graph, schedule.steps, first)
         )
         self._outputs = graph.outputs
-        self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         new_values = {x for step in schedule.steps if is_new(step) for x in step.results}
-        self._fresh = new_values.issuperset(graph.outputs)
-        self._fresh &= len(set(graph.outputs)) == len(graph.outputs)
+        self._fresh = new_values.issuperset(map(owner, graph.outputs)) and not self._donated
+        allocated = {x for step in schedule.steps if has_own_buffer(step) for x in step.results}
+        self._placed = self._fresh and allocated.issuperset(graph.outputs)
         self._silent = bool(main.calls)
-        plain = self._fresh and not self._donated
-        self._plain = main if plain else None
+        self._written = main
 
     @property
     def steps(self) -> list[Step]:
@@ -194,7 +195,7 @@ class NumbaProgram(Program):
             return list(results)
         held = [x for i, x in enumerate(usable) if i not in self._donated]
         held += [x for i, x in enumerate(arrays) if i not in self._donated]
-        return released(results, (*held, *self._constants))
+        return released(results, held)
 
     def _usable(self, arrays: Sequence[Array]) -> list[Array]:
         usable = [
@@ -225,17 +226,14 @@ class NumbaProgram(Program):
         copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
     def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
-        """Return the test and the main function, unless a result may share memory with others."""
-        if self._plain is None or (direct := self._direct(self._plain)) is None:
+        """Return the test and the main function, if it knows that its results are new arrays."""
+        if not self._fresh or (direct := self._direct(self._written)) is None:
             return None
         return kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
 
     def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
         """Return the same for calls whose out arguments follow the inputs."""
-        if self._plain is None or self._silent:
-            return None
-        direct = self._direct(self._write_into(), True)
-        if direct is None:
+        if not self._placed or (direct := self._direct(self._write_into(), True)) is None:
             return None
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
         same = [() if k in direct.early else inputs for k, inputs in enumerate(self._in_place())]
@@ -258,7 +256,7 @@ class NumbaProgram(Program):
         }
         function = namespace["main"]
         if self._silent:  # a graph computes inf and NaN without warnings
-            return _Direct(np.errstate(all="ignore")(function), pairs)
+            function = np.errstate(all="ignore")(function)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
             taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)

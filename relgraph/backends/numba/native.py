@@ -17,24 +17,29 @@ arguments may hold anything.
 from __future__ import annotations
 
 from relgraph.backends.numba.arena import LARGE
-from relgraph.backends.numba.launch import ARRAYS, FOLDS, LAUNCH, SIZES
+from relgraph.backends.numba.launch import ARRAYS, FOLDS, LAUNCH, SIZES, STRIDES
 from relgraph.backends.numba.lone import LONG
 from relgraph.backends.numba.native_memory import ALLOCATION, COUNTS, LINE, NOT
 from relgraph.backends.numba.tape_layout import (
     ARGUMENTS,
     AS_SCALAR,
     CONSTANTS,
+    COUNT,
     EQUAL,
     HEAD,
     LONE,
     MAIN,
     MEMORY,
     NONE,
+    NUMBER,
     RESULTS,
     RESULTS_AT,
     SOME,
     STEPS,
+    TERM,
     TERMS,
+    VIEW,
+    VIEWS,
     WITHIN,
 )
 
@@ -42,39 +47,61 @@ from relgraph.backends.numba.tape_layout import (
 # the new arrays and null for other values.  After Python's 16-byte header, a NumPy array holds
 # data, ndim (32 bits), dimensions and strides.
 
-_SIZES = """
-; The sizes: of the arguments, and those that are numbers.
-define internal void @read_sizes(ptr %tape, ptr %args, i64 %count, ptr %terms) optsize {
+_SIZES = f"""
+declare i64 @PySlice_AdjustIndices(i64, ptr, ptr, i64)
+
+; The sizes: of the arguments, numbers, and what a slice of an axis begins with or holds.
+define internal void @read_sizes(ptr %tape, ptr %args, i64 %count, ptr %terms) optsize {{
 entry:
+  %start = alloca i64
+  %stop = alloca i64
   br label %term
 term:
   %i = phi i64 [ 0, %entry ], [ %i.next, %set ]
-  %twice = shl i64 %i, 1
-  %at = add i64 %twice, HEAD
+  %before = mul i64 %i, {TERM}
+  %at = add i64 %before, {HEAD}
   %more = icmp slt i64 %i, %count
   br i1 %more, label %read, label %done
 read:
   %which = call i64 @entry_of(ptr %tape, i64 %at)
   %axis.at = add i64 %at, 1
   %axis = call i64 @entry_of(ptr %tape, i64 %axis.at)
-  %number = icmp slt i64 %which, 0
-  br i1 %number, label %set, label %dimension
+  %argument = icmp sge i64 %which, 0
+  br i1 %argument, label %dimension, label %other
 dimension:
   %object.at = getelementptr ptr, ptr %args, i64 %which
   %object = load ptr, ptr %object.at, align 8
   %dimensions = call ptr @field(ptr %object, i64 32)
   %given = call i64 @entry_of(ptr %dimensions, i64 %axis)
   br label %set
+other:
+  %number = icmp eq i64 %which, {NUMBER}
+  br i1 %number, label %set, label %slice
+slice:
+  %whole = call i64 @entry_of(ptr %terms, i64 %axis)
+  %start.at = add i64 %at, 2
+  %start.n = call i64 @entry_of(ptr %tape, i64 %start.at)
+  store i64 %start.n, ptr %start, align 8
+  %stop.at = add i64 %at, 3
+  %stop.n = call i64 @entry_of(ptr %tape, i64 %stop.at)
+  store i64 %stop.n, ptr %stop, align 8
+  %step.at = add i64 %at, 4
+  %step = call i64 @entry_of(ptr %tape, i64 %step.at)
+  %length = call i64 @PySlice_AdjustIndices(i64 %whole, ptr %start, ptr %stop, i64 %step)
+  %first = load i64, ptr %start, align 8
+  %counts = icmp eq i64 %which, {COUNT}
+  %part = select i1 %counts, i64 %length, i64 %first
+  br label %set
 set:
-  %size = phi i64 [ %axis, %read ], [ %given, %dimension ]
+  %size = phi i64 [ %axis, %other ], [ %given, %dimension ], [ %part, %slice ]
   %place = getelementptr i64, ptr %terms, i64 %i
   store i64 %size, ptr %place, align 8
   %i.next = add i64 %i, 1
   br label %term
 done:
   ret void
-}
-""".replace("HEAD", str(HEAD))
+}}
+"""
 
 _VALUES = """
 ; Where the elements of arguments and constants are.
@@ -118,18 +145,20 @@ entry:
   %table.n = call i64 @entry_of(ptr %tape, i64 %at)
   %table = inttoptr i64 %table.n to ptr
   %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})
+  %strides = call i64 @entry_of(ptr %table, i64 {STRIDES})
   %count = call i64 @entry_of(ptr %table, i64 {ARRAYS})
   %folds = call i64 @entry_of(ptr %table, i64 {FOLDS})
   %pointers = add i64 %count, %folds
   %arrays = alloca ptr, i64 %pointers
-  %all = add i64 %sizes, 1
+  %numbers = add i64 %sizes, %strides
+  %all = add i64 %numbers, 1
   %integers = alloca i64, i64 %all
   %at.sizes = add i64 %at, 1
   br label %size
 size:
   %i = phi i64 [ 0, %entry ], [ %i.next, %sized ]
   %at.i = phi i64 [ %at.sizes, %entry ], [ %at.after, %sized ]
-  %i.more = icmp slt i64 %i, %sizes
+  %i.more = icmp slt i64 %i, %numbers
   br i1 %i.more, label %sized, label %array
 sized:
   %factors = call i64 @entry_of(ptr %tape, i64 %at.i)
@@ -159,15 +188,46 @@ ready:
   ret i64 %after
 }}
 
+; Set the address of a view; returns the place after the step on the tape.
+define internal i64 @view(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
+entry:
+  %view = call i64 @entry_of(ptr %tape, i64 %at)
+  %at.1 = add i64 %at, 1
+  %value = call i64 @entry_of(ptr %tape, i64 %at.1)
+  %first = call i64 @entry_of(ptr %values, i64 %value)
+  %at.2 = add i64 %at, 2
+  %count = call i64 @entry_of(ptr %tape, i64 %at.2)
+  %at.3 = add i64 %at, 3
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %offset ]
+  %at.i = phi i64 [ %at.3, %entry ], [ %at.next, %offset ]
+  %address = phi i64 [ %first, %entry ], [ %moved, %offset ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %offset, label %done
+offset:
+  %factors = call i64 @entry_of(ptr %tape, i64 %at.i)
+  %at.factors = add i64 %at.i, 1
+  %distance = call i64 @product(ptr %tape, i64 %at.factors, i64 %factors, ptr %terms, i64 1)
+  %moved = add i64 %address, %distance
+  %at.next = add i64 %at.factors, %factors
+  %i.next = add i64 %i, 1
+  br label %look
+done:
+  %place = getelementptr i64, ptr %values, i64 %view
+  store i64 %address, ptr %place, align 8
+  ret i64 %at.i
+}}
+
 ; Run the steps; returns 0, 1 for what is left to the main function, or 2 where an error was raised.
 define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) optsize {{
 entry:
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.1, %unraised ], [ %i.1, %alike ], [ %i.1, %below ],
-               [ %i.1, %any ], [ %i.1, %other ]
+               [ %i.1, %any ], [ %i.1, %other ], [ %i.1, %view ]
   %at = phi i64 [ %first, %entry ], [ %after, %unraised ], [ %at.3, %alike ], [ %at.3, %below ],
-                [ %at.any, %any ], [ %at.other, %other ]
+                [ %at.any, %any ], [ %at.other, %other ], [ %at.view, %view ]
   %i.1 = add i64 %i, 1
   %more = icmp slt i64 %i, %count
   br i1 %more, label %step, label %done
@@ -181,7 +241,11 @@ step:
   switch i64 %kind, label %run [ i64 {EQUAL}, label %equal
                                  i64 {WITHIN}, label %within
                                  i64 {SOME}, label %some
-                                 i64 {LONE}, label %lone ]
+                                 i64 {LONE}, label %lone
+                                 i64 {VIEW}, label %view ]
+view:
+  %at.view = call i64 @view(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
+  br label %next
 run:
   %after = call i64 @kernel(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
   %refused = icmp eq i64 %after, 0
@@ -302,6 +366,7 @@ entry:
   %terms.count = call i64 @entry_of(ptr %tape, i64 {TERMS})
   %constants = call i64 @entry_of(ptr %tape, i64 {CONSTANTS})
   %count = call i64 @entry_of(ptr %tape, i64 {MEMORY})
+  %views = call i64 @entry_of(ptr %tape, i64 {VIEWS})
   %steps.count = call i64 @entry_of(ptr %tape, i64 {STEPS})
   %expected = call i64 @entry_of(ptr %tape, i64 {ARGUMENTS})
   %right = icmp eq i64 %expected, %nargs
@@ -311,12 +376,13 @@ bad:
   ret ptr null
 read:
   %known = add i64 %nargs, %constants
-  %all = add i64 %known, %count
+  %made = add i64 %known, %count
+  %all = add i64 %made, %views
   %terms = alloca i64, i64 %terms.count
   %values = alloca i64, i64 %all
   %objects = alloca ptr, i64 %count
-  %terms.twice = shl i64 %terms.count, 1
-  %constants.at = add i64 %terms.twice, {HEAD}
+  %terms.length = mul i64 %terms.count, {TERM}
+  %constants.at = add i64 %terms.length, {HEAD}
   %memory.at = add i64 %constants.at, %constants
   %own = getelementptr i64, ptr %values, i64 %known
   call void @read_sizes(ptr %tape, ptr %args, i64 %terms.count, ptr %terms)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from relgraph.backends.base import Array
+from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
 from relgraph.backends.numba.main_source import MainText
-from relgraph.backends.numba.tape_layout import EQUAL, LONE, RUN, SOME, WITHIN, Tape
+from relgraph.backends.numba.native_memory import MOST_DIMENSIONS
+from relgraph.backends.numba.tape_layout import EQUAL, LONE, RUN, SOME, VIEW, WITHIN, Tape
 from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.refs import dtype_name
-from relgraph.lowering.sizes import Term, is_view_of_axes
-from relgraph.lowering.views import axes
+from relgraph.lowering.sizes import Term
+from relgraph.lowering.views import Along, AsGiven, axes, is_contiguous, is_view, own_axes, root
+from relgraph.ops.indexing.expression import Spec
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.shape import BroadcastTo, Reshape
+
+Line = list[int | tuple[str, int]]
+"""A step of the bytecode; a pair is the kind of a value and its number among those."""
 
 
 class Untaped(Exception):
@@ -27,8 +37,8 @@ class Taped:
 
     ``kernels`` holds the bound kernels, and ``constants`` the arrays of constants and of the
     constants packed for kernels.  With ``into`` out arguments follow the inputs.  ``lone`` holds
-    the sizes for which a variant runs instead.  Programs that do more than call kernels, or that
-    read strided views, raise Untaped.
+    the sizes for which a variant runs instead.  Programs that do more than call kernels on arrays
+    and their views raise Untaped.
 
     Attributes
     ----------
@@ -58,11 +68,12 @@ class Taped:
         self.places = {x: len(graph.inputs) + k for k, x in enumerate(places)}
         self.tape = Tape(len(graph.inputs) + len(places))
         self.numbers: dict[Any, tuple[str, int]] = {}
+        self._terms: dict[Variable, list[int]] = {}  # the sizes of views
         self.early: set[int] = set()
         self._written: set[int] = set()  # the out arguments that kernels have written to so far
         self.into = into
         self.results: list[int] = []
-        self.steps: list[list[int | tuple[str, int]]] = []
+        self.steps: list[Line] = []
         if lone is not None:
             counted = (lone.rows, lone.row)
             terms = [(len(sizes), *map(self._term, sizes)) for sizes in counted]
@@ -70,11 +81,7 @@ class Taped:
         for step in steps:
             self._step(step)
         for x in () if into else graph.outputs:
-            kind, number = self._value(x)
-            if kind != "memory":
-                raise Untaped
-            self.tape.result(number, np.dtype(dtype_name(x)))
-            self.results.append(number)
+            self._result(x)
 
     def bound(self, address: int, main: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function that runs the program.
@@ -83,18 +90,37 @@ class Taped:
         """
         first = {"argument": 0, "constant": self.tape.arguments}
         first["memory"] = self.tape.arguments + self.tape.constants
+        first["view"] = first["memory"] + self.tape.allocated
         for step in self.steps:
             self.tape.step(*(x if isinstance(x, int) else first[x[0]] + x[1] for x in step))
         results = None if self.into else self.results
         return self.tape.bound(address, results, main, list(self.kernels.values()))
 
+    def _result(self, x: Variable) -> None:
+        """Make a new array of the memory of a result, with the axes that a view gives it."""
+        kind, number = self._value(x)
+        along = _axes(x)
+        if kind != "memory":
+            raise Untaped
+        lie = sorted(range(x.ndim), key=lambda axis: _depth(along[axis]))
+        self.tape.result(number, np.dtype(dtype_name(x)), self._sizes(x), lie)
+        self.results.append(number)
+
     def _term(self, term: Term) -> int:
         if isinstance(term, int):
-            return self.tape.term(-1, term)
+            return self.tape.number(term)
         x, axis = self.sizes.source[term]
-        if x not in self.position:
+        if x in self.position:
+            return self.tape.size(self.position[x], axis)
+        if x not in self._terms:
             raise Untaped
-        return self.tape.term(self.position[x], axis)
+        return self._terms[x][axis]
+
+    def _sizes(self, x: Variable) -> list[int]:
+        """Return the terms of the sizes of a value."""
+        if x in self._terms:
+            return self._terms[x]
+        return [self._term(term) for term in self.sizes.shape[x]]
 
     def _value(self, x: Any) -> tuple[str, int]:
         """Return the kind and number of a value: an argument, a constant or memory."""
@@ -122,11 +148,9 @@ class Taped:
         for check in self.sizes.checks.get(step, ()):
             self.steps.append([EQUAL, *map(self._term, check.terms)])
         if not isinstance(step, Kernel):
-            if not is_view_of_axes(step.node):
-                raise Untaped
-            self.numbers[step.node] = self._value(step.node.inputs[0])
+            self._view(step.node)
             return
-        if step.updates or any(step.structure.strides):
+        if step.updates:
             raise Untaped
         for x, part in step.reductions:
             if x.op.nonempty:  # type: ignore[union-attr]
@@ -141,26 +165,134 @@ class Taped:
                 raise Untaped
             size = self._term(self.sizes.shape[vector][0])
             self._leave([WITHIN, self._value(gather.furthest), size])
-        line: list[int | tuple[str, int]] = [RUN, table_of(self.kernels[step])]
+        table = table_of(self.kernels[step])
+        line: Line = [RUN, int(table.ctypes.data)]
         loop = self.sizes.loop[step]
         for group in step.groups:
-            factors = [self._term(loop[axis]) for axis in group]
-            line += [len(factors), *factors]
+            line += self._product([self._term(loop[axis]) for axis in group])
+        strided = table[HEAD:].reshape(-1, 2).tolist()
+        for array, axis in strided:
+            line += self._product(self._stride(step.arrays[array], axis))
+        in_place = step.structure.products is None
+        for x in (*step.tables, *(x for x in step.arrays if not in_place or axes(x) is None)):
+            if not _is_contiguous(x):
+                raise Untaped
         line += map(self._value, (*step.arrays, *step.tables, *step.slots.values(), *step.results))
         self.steps.append(line)
         first = len(self.position)
         self._written.update(self.places[x] - first for x in step.results if x in self.places)
 
-    def _leave(self, step: list[int | tuple[str, int]]) -> None:
+    def _leave(self, step: Line) -> None:
         """Add a step that may leave the call to the main function without being an error there."""
         self.early |= self._written
         self.steps.append(step)
 
+    # Views.
 
-def table_of(function: Callable[..., Any]) -> int:
-    """Return the address of the table of a bound kernel."""
+    def _view(self, x: Variable) -> None:
+        """Give a view the address of its first element and its sizes."""
+        array, op = x.inputs[0], x.op
+        if len(x.inputs) > 1 or not (isinstance(op, Reshape) or is_view(x)):
+            raise Untaped
+        if isinstance(op, Index):
+            self._part(x, array, op.params[0])
+            return
+        if isinstance(op, Reshape) and not (_is_contiguous(array) and self._same_count(x, array)):
+            raise Untaped
+        if isinstance(op, AsGiven) or (isinstance(op, BroadcastTo) and not _fits(array, x)):
+            raise Untaped
+        if isinstance(op, Transpose | MatrixTranspose):
+            sizes = self._sizes(array)
+            turned = (
+                [*range(x.ndim - 2), -1, -2] if isinstance(op, MatrixTranspose) else op.params[0]
+            )
+            self._terms[x] = [sizes[axis] for axis in turned]
+        self.numbers[x] = self._value(array)
+
+    def _same_count(self, x: Variable, y: Variable) -> bool:
+        """Return True if two values are known to have equally many elements."""
+        counts = []
+        for shape in (self.sizes.shape[x], self.sizes.shape[y]):
+            sizes = [self.sizes.find(term) for term in shape]
+            named = sorted(str(term) for term in sizes if not isinstance(term, int))
+            counts.append((prod(term for term in sizes if isinstance(term, int)), named))
+        return counts[0] == counts[1]
+
+    def _part(self, x: Variable, array: Variable, spec: Spec) -> None:
+        """Add the step that finds the first element of an indexed part."""
+        sizes, before = iter(self._sizes(array)), iter(range(array.ndim))
+        terms: list[int] = []
+        offsets: list[int] = []
+        count = 0
+        for kind, *bounds in spec:
+            if kind == "newaxis":
+                terms.append(self.tape.number(1))
+                continue
+            axis, size = next(before), next(sizes)
+            if kind == "int":
+                (index,) = bounds
+                first, length = self.tape.part(size, slice(index, index + 1 or None))
+                if not isinstance(array.type.shape[axis], int):
+                    self._leave([SOME, 1, length])
+            else:
+                if "dynamic" in bounds:
+                    raise Untaped
+                first, length = self.tape.part(size, slice(*bounds))
+                terms.append(length)
+            offsets += self._product([first, *self._stride(array, axis)])
+            count += 1
+        self._terms[x] = [*terms, *sizes]
+        self.numbers[x] = ("view", self.tape.view())
+        self.steps.append([VIEW, self.numbers[x], self._value(array), count, *offsets])
+
+    def _stride(self, x: Variable, axis: int) -> list[int]:
+        """Return the factors of the distance in bytes between elements along an axis of a value."""
+        along = _axes(x)[axis]
+        array = root(x)
+        if along.axis is None:
+            return [self.tape.number(0)]
+        sizes = [
+            size for size, dim in zip(self._sizes(array), array.type.shape, strict=True) if dim != 1
+        ]
+        inner = sizes[len(sizes) + along.axis + 1 :]
+        return [self.tape.number(along.step * np.dtype(dtype_name(x)).itemsize), *inner]
+
+    def _product(self, factors: Sequence[int]) -> list[int]:
+        return [len(factors), *factors]
+
+
+def _axes(x: Variable) -> tuple[Along, ...]:
+    """Return how the axes of a value run along those of the array below."""
+    along = axes(x) if is_view(x) else own_axes(x)
+    if along is None:
+        raise Untaped
+    return along
+
+
+def _depth(along: Along) -> int:
+    """Return a number that is larger for an axis further in."""
+    return -MOST_DIMENSIONS if along.axis is None else along.axis
+
+
+def _fits(x: Variable, wide: Variable) -> bool:
+    """Return True if a value is known to broadcast to another one."""
+    pairs = zip(reversed(x.type.shape), reversed(wide.type.shape), strict=False)
+    return all(dim == 1 or (dim == size and dim is not None) for dim, size in pairs)
+
+
+def _is_contiguous(x: Variable) -> bool:
+    """Return True if the elements of a value follow each other in memory, each of them once."""
+    along = _axes(x)
+    repeats = any(
+        here.axis is None and dim != 1 for here, dim in zip(along, x.type.shape, strict=True)
+    )
+    return is_contiguous(along) and not repeats
+
+
+def table_of(function: Callable[..., Any]) -> Array:
+    """Return the table of a bound kernel."""
     table: Array = function.__self__  # type: ignore[attr-defined]
-    return int(table.ctypes.data)
+    return table
 
 
 __all__ = ["Taped", "Untaped"]
