@@ -1,4 +1,4 @@
-"""Expansion: ops over a whole axis, and products of vectors, as reductions and elementwise ops.
+"""Expansion: ops over a whole axis, written as reductions and elementwise ops.
 
 A backend says which ops to expand; its kernels then fuse the parts.  The results for infinite
 operands, NaN and empty axes stay those of NumPy.
@@ -12,14 +12,10 @@ functions", IMA J. Numer. Anal. 41 (2021): subtracting the largest element first
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ir.op import Op
-from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.reductions import LogSoftmax, LogSumExp, Softmax, Sum, Top, floating, reduced_axes
 from relgraph.ops.shape import ExpandDims
@@ -58,30 +54,12 @@ def _log_softmax(node: Variable, x: Variable) -> Variable:
     return _map("subtract", shifted, _map("log", total))
 
 
-def _dot(node: Variable, x: Variable, y: Variable) -> Variable:
-    """Multiply and sum in the dtype of the product; sums of smaller integers wrap around later."""
-    terms = _map("multiply", *(_as(node.dtype, operand) for operand in (x, y)))
-    return _as(node.dtype, apply(Sum(None, False), (terms,)))
-
-
-def _as(dtype: np.dtype[Any], x: Variable) -> Variable:
-    return x if x.dtype == dtype else apply(Cast(dtype), (x,))
-
-
-def _of_float(
-    expansion: Callable[[Variable, Variable], Variable],
-) -> Callable[[Variable, Variable], Variable]:
-    """Return an expansion whose operand is cast to a float."""
-    return lambda node, x: expansion(node, _as(floating(x.dtype), x))
-
-
-EXPANSIONS: dict[type[Op], Callable[..., Variable]] = {
-    LogSumExp: _of_float(_logsumexp),
-    Softmax: _of_float(_softmax),
-    LogSoftmax: _of_float(_log_softmax),
-    Matmul: _dot,
+EXPANSIONS: dict[type[Op], Callable[[Variable, Variable], Variable]] = {
+    LogSumExp: _logsumexp,
+    Softmax: _softmax,
+    LogSoftmax: _log_softmax,
 }
-"""The expansion of each op: a function of the node and of its operands."""
+"""The expansion of each op: a function of the node and of its operand, cast to a float."""
 
 
 def expanded(
@@ -96,7 +74,9 @@ def expanded(
             return node
         if not _expandable(node) or not wanted(node):
             return apply(node.op, inputs)
-        return EXPANSIONS[type(node.op)](node, *inputs)
+        (x,) = inputs
+        dtype = floating(x.dtype)
+        return EXPANSIONS[type(node.op)](node, x if x.dtype == dtype else apply(Cast(dtype), (x,)))
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
@@ -108,16 +88,8 @@ def is_flat(node: Variable) -> bool:
     return all(x.type.shape[axis] == 1 for axis in rest) and any(dim != 1 for dim in x.type.shape)
 
 
-def is_dot(node: Variable) -> bool:
-    """Return True if a node is the product of two vectors, neither of which may be stretched."""
-    if not isinstance(node.op, Matmul) or node.ndim:
-        return False
-    sizes = {x.type.shape[0] for x in node.inputs}
-    return len(sizes) == 1 or 1 not in sizes
-
-
 def _expandable(node: Variable) -> bool:
-    return type(node.op) in EXPANSIONS and (not isinstance(node.op, Matmul) or is_dot(node))
+    return type(node.op) in EXPANSIONS
 
 
 def _map(name: str, *operands: Variable) -> Variable:
@@ -130,4 +102,4 @@ def _finite(top: Variable) -> Variable:
     return _map("where", _map("isfinite", top), top, zero)
 
 
-__all__ = ["EXPANSIONS", "expanded", "is_dot", "is_flat"]
+__all__ = ["EXPANSIONS", "expanded", "is_flat"]

@@ -10,7 +10,6 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
 from relgraph.lowering.expansion import expanded as rows_expanded
-from relgraph.lowering.expansion import is_dot
 from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
@@ -22,7 +21,7 @@ from relgraph.ops.shape import ExpandDims
 
 def expanded(graph: FunctionGraph) -> FunctionGraph:
     """Return the graph with row functions, contractions and BLAS ops decomposed."""
-    graph = rows_expanded(graph, lambda node: not is_dot(node))
+    graph = rows_expanded(graph)
     if not any(type(node.op) in _EXPANSIONS for node in graph):
         return graph
 

@@ -25,6 +25,7 @@ from relgraph.backends.numba.tape_layout import (
     AS_SCALAR,
     CONSTANTS,
     COUNT,
+    DOT,
     EQUAL,
     HEAD,
     LONE,
@@ -42,6 +43,8 @@ from relgraph.backends.numba.tape_layout import (
     VIEWS,
     WITHIN,
 )
+
+LONG_VECTOR = 1 << 15  # shortest vector whose product releases the GIL
 
 # Below, %terms are the sizes, %values points to the first element of each value, and %objects holds
 # the new arrays and null for other values.  After Python's 16-byte header, a NumPy array holds
@@ -188,6 +191,13 @@ ready:
   ret i64 %after
 }}
 
+define internal ptr @value_of(ptr %tape, i64 %at, ptr %values) alwaysinline {{
+  %which = call i64 @entry_of(ptr %tape, i64 %at)
+  %address = call i64 @entry_of(ptr %values, i64 %which)
+  %value = inttoptr i64 %address to ptr
+  ret ptr %value
+}}
+
 ; Set the address of a view; returns the place after the step on the tape.
 define internal i64 @view(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
 entry:
@@ -219,15 +229,52 @@ done:
   ret i64 %at.i
 }}
 
+; The product of two vectors; returns the place after the step on the tape.
+define internal i64 @dot(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
+  %function.n = call i64 @entry_of(ptr %tape, i64 %at)
+  %function = inttoptr i64 %function.n to ptr
+  %at.1 = add i64 %at, 1
+  %x = call ptr @value_of(ptr %tape, i64 %at.1, ptr %values)
+  %at.2 = add i64 %at, 2
+  %y = call ptr @value_of(ptr %tape, i64 %at.2, ptr %values)
+  %at.3 = add i64 %at, 3
+  %result = call ptr @value_of(ptr %tape, i64 %at.3, ptr %values)
+  %at.4 = add i64 %at, 4
+  %length.n = call i64 @entry_of(ptr %tape, i64 %at.4)
+  %length = call i64 @entry_of(ptr %terms, i64 %length.n)
+  %at.5 = add i64 %at, 5
+  %factors = call i64 @entry_of(ptr %tape, i64 %at.5)
+  %at.6 = add i64 %at, 6
+  %x.stride = call i64 @product(ptr %tape, i64 %at.6, i64 %factors, ptr %terms, i64 1)
+  %at.y = add i64 %at.6, %factors
+  %y.factors = call i64 @entry_of(ptr %tape, i64 %at.y)
+  %at.y.1 = add i64 %at.y, 1
+  %y.stride = call i64 @product(ptr %tape, i64 %at.y.1, i64 %y.factors, ptr %terms, i64 1)
+  %after = add i64 %at.y.1, %y.factors
+  %is.long = icmp sge i64 %length, {LONG_VECTOR}
+  br i1 %is.long, label %release, label %hold
+release:
+  %state = call ptr @PyEval_SaveThread()
+  call void %function(ptr %x, i64 %x.stride, ptr %y, i64 %y.stride, ptr %result, i64 %length,
+                      ptr null)
+  call void @PyEval_RestoreThread(ptr %state)
+  ret i64 %after
+hold:
+  call void %function(ptr %x, i64 %x.stride, ptr %y, i64 %y.stride, ptr %result, i64 %length,
+                      ptr null)
+  ret i64 %after
+}}
+
 ; Run the steps; returns 0, 1 for what is left to the main function, or 2 where an error was raised.
 define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) optsize {{
 entry:
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.1, %unraised ], [ %i.1, %alike ], [ %i.1, %below ],
-               [ %i.1, %any ], [ %i.1, %other ], [ %i.1, %view ]
+               [ %i.1, %any ], [ %i.1, %other ], [ %i.1, %view ], [ %i.1, %dot ]
   %at = phi i64 [ %first, %entry ], [ %after, %unraised ], [ %at.3, %alike ], [ %at.3, %below ],
-                [ %at.any, %any ], [ %at.other, %other ], [ %at.view, %view ]
+                [ %at.any, %any ], [ %at.other, %other ], [ %at.view, %view ],
+                [ %at.dot, %dot ]
   %i.1 = add i64 %i, 1
   %more = icmp slt i64 %i, %count
   br i1 %more, label %step, label %done
@@ -242,7 +289,11 @@ step:
                                  i64 {WITHIN}, label %within
                                  i64 {SOME}, label %some
                                  i64 {LONE}, label %lone
-                                 i64 {VIEW}, label %view ]
+                                 i64 {VIEW}, label %view
+                                 i64 {DOT}, label %dot ]
+dot:
+  %at.dot = call i64 @dot(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
+  br label %next
 view:
   %at.view = call i64 @view(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
   br label %next

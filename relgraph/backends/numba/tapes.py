@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import Array
+from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.native_memory import MOST_DIMENSIONS
-from relgraph.backends.numba.tape_layout import EQUAL, LONE, RUN, SOME, VIEW, WITHIN, Tape
+from relgraph.backends.numba.tape_layout import DOT, EQUAL, LONE, RUN, SOME, VIEW, WITHIN, Tape
 from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.refs import dtype_name
-from relgraph.lowering.sizes import Term
+from relgraph.lowering.sizes import Term, is_dot
 from relgraph.lowering.views import Along, AsGiven, axes, is_contiguous, is_view, own_axes, root
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
@@ -148,7 +149,7 @@ class Taped:
         for check in self.sizes.checks.get(step, ()):
             self.steps.append([EQUAL, *map(self._term, check.terms)])
         if not isinstance(step, Kernel):
-            self._view(step.node)
+            (self._dot if is_dot(step.node) else self._view)(step.node)
             return
         if step.updates:
             raise Untaped
@@ -187,13 +188,24 @@ class Taped:
         self.early |= self._written
         self.steps.append(step)
 
+    def _dot(self, x: Variable) -> None:
+        """Add the step that multiplies two vectors of one dtype."""
+        if any(operand.dtype != x.dtype for operand in x.inputs):
+            raise Untaped
+        self._allocate(x)
+        strides = [n for operand in x.inputs for n in self._product(self._stride(operand, 0))]
+        length = self._sizes(x.inputs[0])[0]
+        values = map(self._value, (*x.inputs, x))
+        self.steps.append([DOT, numpy_api.dot(x.dtype), *values, length, *strides])
+
     # Views.
 
     def _view(self, x: Variable) -> None:
         """Give a view the address of its first element and its sizes."""
-        array, op = x.inputs[0], x.op
-        if len(x.inputs) > 1 or not (isinstance(op, Reshape) or is_view(x)):
+        op = x.op
+        if len(x.inputs) != 1 or not (isinstance(op, Reshape) or is_view(x)):
             raise Untaped
+        (array,) = x.inputs
         if isinstance(op, Index):
             self._part(x, array, op.params[0])
             return
