@@ -125,6 +125,16 @@ def is_contiguous(along: tuple[Along, ...]) -> bool:
     )
 
 
+def in_order(x: Variable) -> bool:
+    """Return True if the elements of a value follow each other in memory, each of them once."""
+    along = axes(x) if is_view(x) else own_axes(x)
+    if along is None or not is_contiguous(along):
+        return False
+    return all(
+        here.axis is not None or dim == 1 for here, dim in zip(along, x.type.shape, strict=True)
+    )
+
+
 class Operand:
     """How a kernel reads an array: which axes of its loop nest the array spans, with which strides.
 
@@ -245,13 +255,6 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
 _VIEWS = frozenset({AsGiven, Index, ExpandDims, Squeeze, Transpose, MatrixTranspose, BroadcastTo})
 
 __all__ = [
-    "Along",
-    "AsGiven",
-    "Operand",
-    "axes",
-    "is_contiguous",
-    "is_view",
-    "own_axes",
-    "part_axes",
-    "root",
-]
+    "Along", "AsGiven", "Operand", "axes", "in_order", "is_contiguous", "is_view", "own_axes",
+    "part_axes", "root",
+]  # fmt: skip

@@ -35,9 +35,9 @@ from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.records import record, replace
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
+from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
-from relgraph.lowering.results import owner, with_own_results
 from relgraph.lowering.sizes import Term
 from relgraph.settings import config
 
@@ -113,7 +113,7 @@ class NumbaProgram(Program):
     ) -> None:
         self._donated = [i for i, x in enumerate(graph.inputs) if x.name in choices.donated]
         donated = [graph.inputs[i] for i in self._donated]
-        graph = with_own_results(without_assumptions(graph), donated)
+        graph = with_copies(without_assumptions(graph), donated)
         self._schedule = scheduled(graph, choices.fusion)
         self._strided = strided
         self._choices = choices

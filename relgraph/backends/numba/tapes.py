@@ -19,7 +19,7 @@ from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
-from relgraph.lowering.views import Along, AsGiven, axes, is_contiguous, is_view, own_axes, root
+from relgraph.lowering.views import Along, AsGiven, axes, in_order, is_view, own_axes, root
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
@@ -176,7 +176,7 @@ class Taped:
             line += self._product(self._stride(step.arrays[array], axis))
         in_place = step.structure.products is None
         for x in (*step.tables, *(x for x in step.arrays if not in_place or axes(x) is None)):
-            if not _is_contiguous(x):
+            if not in_order(x):
                 raise Untaped
         line += map(self._value, (*step.arrays, *step.tables, *step.slots.values(), *step.results))
         self.steps.append(line)
@@ -209,7 +209,7 @@ class Taped:
         if isinstance(op, Index):
             self._part(x, array, op.params[0])
             return
-        if isinstance(op, Reshape) and not (_is_contiguous(array) and self._same_count(x, array)):
+        if isinstance(op, Reshape) and not (in_order(array) and self._same_count(x, array)):
             raise Untaped
         if isinstance(op, AsGiven) or (isinstance(op, BroadcastTo) and not _fits(array, x)):
             raise Untaped
@@ -290,15 +290,6 @@ def _fits(x: Variable, wide: Variable) -> bool:
     """Return True if a value is known to broadcast to another one."""
     pairs = zip(reversed(x.type.shape), reversed(wide.type.shape), strict=False)
     return all(dim == 1 or (dim == size and dim is not None) for dim, size in pairs)
-
-
-def _is_contiguous(x: Variable) -> bool:
-    """Return True if the elements of a value follow each other in memory, each of them once."""
-    along = _axes(x)
-    repeats = any(
-        here.axis is None and dim != 1 for here, dim in zip(along, x.type.shape, strict=True)
-    )
-    return is_contiguous(along) and not repeats
 
 
 def table_of(function: Callable[..., Any]) -> Array:

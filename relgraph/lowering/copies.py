@@ -1,17 +1,18 @@
-"""Results in memory of their own: copies, as nodes of the graph, where a result has none.
+"""Copies as nodes of the graph: casts to the dtype that a value has.
 
 A result must share no memory with an argument, a constant or another result.  One that is an
-argument, a part of an array, or the same as another result gets a copy, which is a cast to its own
-dtype.  Copies are kernels like all others, so they fuse, and a call treats every result alike.
+argument, a part of an array, or the same as another result gets a copy.  So does a view whose
+elements a reshape would have to copy.  Copies are kernels like all others, so they fuse, and a call
+treats every result alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Input, Variable, apply
-from relgraph.lowering.views import is_view
+from relgraph.lowering.views import in_order, is_view
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import ExpandDims, Reshape, Squeeze
@@ -19,11 +20,12 @@ from relgraph.ops.shape import ExpandDims, Reshape, Squeeze
 _WHOLE = (ExpandDims, MatrixTranspose, Reshape, Squeeze, Transpose)
 
 
-def with_own_results(graph: FunctionGraph, donated: Collection[Variable] = ()) -> FunctionGraph:
-    """Return the graph with copies of the results that have no memory of their own.
+def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> FunctionGraph:
+    """Return the graph with copies of results that have no memory of their own, and of views.
 
     A transposed or reshaped new array is a result as it is, and so is a donated input.
     """
+    graph = _with_copied_views(graph)
     outputs: list[Variable] = []
     taken: set[Variable] = set()
     for x in graph.outputs:
@@ -36,6 +38,30 @@ def with_own_results(graph: FunctionGraph, donated: Collection[Variable] = ()) -
         taken.add(array)
         outputs.append(x)
     return graph if outputs == list(graph.outputs) else FunctionGraph(graph.inputs, outputs)
+
+
+def _with_copied_views(graph: FunctionGraph) -> FunctionGraph:
+    """Return the graph with copies of the views whose elements a reshape puts in another order."""
+    if not any(_copies(node) for node in graph):
+        return graph
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        if _copies(node):
+            inputs = (_copied(inputs[0]), *inputs[1:])
+        return apply(node.op, inputs)
+
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
+def _copies(node: Variable) -> bool:
+    """Return True if a node joins or splits axes of a view that is not contiguous."""
+    if not isinstance(node.op, Reshape) or not is_view(node.inputs[0]):
+        return False
+    x = node.inputs[0]
+    sizes = [[dim for dim in y.type.shape if dim != 1] for y in (x, node)]
+    return not in_order(x) and sizes[0] != sizes[1]
 
 
 def owner(x: Variable) -> Variable:
@@ -58,4 +84,4 @@ def _copied(x: Variable) -> Variable:
     return apply(Cast(x.dtype.name), (x,))
 
 
-__all__ = ["owner", "with_own_results"]
+__all__ = ["owner", "with_copies"]
