@@ -1,9 +1,9 @@
-"""Copies as nodes of the graph: casts to the dtype that a value has.
+"""Copies as nodes of the graph: kernels like all others, so they fuse.
 
 A result must share no memory with an argument, a constant or another result.  One that is an
-argument, a part of an array, or the same as another result gets a copy.  So does a view whose
-elements a reshape would have to copy.  Copies are kernels like all others, so they fuse, and a call
-treats every result alike.
+argument, a part of an array, or the same as another result gets a copy, so a call treats every
+result alike.  An argument or constant that is updated gets one, too, and so does a view whose
+elements a reshape would have to copy.
 """
 
 from __future__ import annotations
@@ -14,18 +14,31 @@ from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Input, Variable, apply
 from relgraph.lowering.views import in_order, is_view
 from relgraph.ops.elementwise import Cast
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import ExpandDims, Reshape, Squeeze
+
+
+class Copy(Cast):
+    """A copy of an array, which prints as the array."""
+
+    __slots__ = ()
+    name = "copy"
+
+    def infix(self, operands: list[str]) -> str | None:
+        """Print the operand."""
+        return operands[0]
+
 
 _WHOLE = (ExpandDims, MatrixTranspose, Reshape, Squeeze, Transpose)
 
 
 def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> FunctionGraph:
-    """Return the graph with copies of results that have no memory of their own, and of views.
+    """Return the graph with a copy of each result and operand that needs memory of its own.
 
     A transposed or reshaped new array is a result as it is, and so is a donated input.
     """
-    graph = _with_copied_views(graph)
+    graph = _with_copied_operands(graph, donated)
     outputs: list[Variable] = []
     taken: set[Variable] = set()
     for x in graph.outputs:
@@ -40,23 +53,26 @@ def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> Fun
     return graph if outputs == list(graph.outputs) else FunctionGraph(graph.inputs, outputs)
 
 
-def _with_copied_views(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph with copies of the views whose elements a reshape puts in another order."""
-    if not any(_copies(node) for node in graph):
+def _with_copied_operands(graph: FunctionGraph, donated: Collection[Variable]) -> FunctionGraph:
+    """Return the graph with copies of the operands that a reshape or an update has to copy."""
+    if not any(_copies(node, donated) for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        if _copies(node):
+        if _copies(node, donated):
             inputs = (_copied(inputs[0]), *inputs[1:])
         return apply(node.op, inputs)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
-def _copies(node: Variable) -> bool:
-    """Return True if a node joins or splits axes of a view that is not contiguous."""
+def _copies(node: Variable, donated: Collection[Variable]) -> bool:
+    """Return True if a node updates an array that is not new, or joins or splits axes of a view."""
+    if hasattr(node.op, "overwrite"):
+        array = owner(node.inputs[0])
+        return isinstance(array, Input | Constant) and array not in donated
     if not isinstance(node.op, Reshape) or not is_view(node.inputs[0]):
         return False
     x = node.inputs[0]
@@ -66,14 +82,14 @@ def _copies(node: Variable) -> bool:
 
 def owner(x: Variable) -> Variable:
     """Return the array whose memory a view or reshape has; for any other value, the value."""
-    while is_view(x) or isinstance(x.op, Reshape):
+    while is_view(x) or isinstance(x.op, Diagonal | Reshape):
         x = x.inputs[0]
     return x
 
 
 def _is_whole(x: Variable) -> bool:
     """Return True if a view holds each element of its array once."""
-    while is_view(x) or isinstance(x.op, Reshape):
+    while is_view(x) or isinstance(x.op, Diagonal | Reshape):
         if not isinstance(x.op, _WHOLE):
             return False
         x = x.inputs[0]
@@ -81,7 +97,7 @@ def _is_whole(x: Variable) -> bool:
 
 
 def _copied(x: Variable) -> Variable:
-    return apply(Cast(x.dtype.name), (x,))
+    return apply(Copy(x.dtype.name), (x,))
 
 
-__all__ = ["owner", "with_copies"]
+__all__ = ["Copy", "owner", "with_copies"]

@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.infix import constant_text
 from relgraph.ir.node import Constant, Input, Variable
@@ -23,11 +25,12 @@ from relgraph.lowering.kernels import (
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
-from relgraph.lowering.views import AsGiven, axes, is_view, root
+from relgraph.lowering.views import AsGiven, axes, in_order, is_view, root
 from relgraph.ops.indexing.expression import FULL, spec_text
 from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import ExpandDims
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 
 PART = 1000  # maximum number of steps per function: Python's compiler needs 10 kB per line
 _SHOWN = 40  # maximum number of lines of the graph in the comment above the program
@@ -428,8 +431,8 @@ class MainText:
     def _call(self, step: Call) -> None:
         node = step.node
         assert node.op is not None
-        if axes(node) is not None:
-            self._arranged(root(node))
+        if axes(node) is not None or isinstance(node.op, Diagonal | Reshape):
+            self._arranged(root(node.inputs[0]))
             text = view_text(node, self._name(node.inputs[0]))
             if text is not None:
                 self._line(f"{self._bind(node)} = {text}")
@@ -487,6 +490,7 @@ _GLOBALS = frozenset(
     {
         "copyto",
         "empty",
+        "ndarray",
         "given",
         "matmul",
         "ready",
@@ -507,9 +511,10 @@ def _function(head: str, lines: Sequence[str]) -> str:
 
 
 def view_text(node: Variable, x: str) -> str | None:
-    """Return the Python expression of a view, or None if its key may contain an invalid index."""
+    """Return the Python expression of a view; None if it may fail, or only a call computes it."""
     op = node.op
     assert op is not None
+    array = node.inputs[0]
     if isinstance(op, AsGiven):
         return x
     if isinstance(op, MatrixTranspose):
@@ -524,4 +529,29 @@ def view_text(node: Variable, x: str) -> str | None:
         for entry in op.params[0]
     ):
         return f"{x}[{spec_text(op.params[0], [])}]"
+    if isinstance(op, Diagonal):
+        return f"{x}.diagonal({op.params[0]}, -2, -1)"
+    if not (is_static(node) and is_static(array)):
+        return None
+    if isinstance(op, Squeeze):
+        return f"{x}.squeeze({op.params[0]})"
+    if isinstance(op, Reshape):
+        return f"{x}.reshape({node.type.shape})"
+    if isinstance(op, BroadcastTo) and array.op is not None and in_order(array):
+        return f"ndarray({node.type.shape}, {dtype_name(node)}, {x}, 0, {repeating(node)})"
     return None
+
+
+def is_static(x: Variable) -> bool:
+    """Return True if all sizes of a value are known."""
+    return all(isinstance(dim, int) for dim in x.type.shape)
+
+
+def repeating(node: Variable) -> tuple[int, ...]:
+    """Return the strides of a contiguous array of known sizes that is broadcast."""
+    shape = node.inputs[0].type.shape
+    strides, distance = [], np.dtype(dtype_name(node)).itemsize
+    for dim in reversed(shape):
+        strides.append(0 if dim == 1 else distance)
+        distance *= max(1, dim)
+    return (*[0] * (node.ndim - len(shape)), *reversed(strides))

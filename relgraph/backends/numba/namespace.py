@@ -29,6 +29,7 @@ def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -
         "ready": ready,
         "matmul": np.matmul,
         "copyto": np.copyto,
+        "ndarray": np.ndarray,
         "bool": np.bool_,
         **{name: np.dtype(name).type for name in NUMBERS},
         **functions,
