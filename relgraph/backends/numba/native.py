@@ -1,9 +1,8 @@
 """A whole program in machine code: sizes, memory and kernel calls, without Python in between.
 
-A program that only calls kernels on inputs, constants and results of kernels is bytecode, as
-:mod:`.tape_layout` describes.  One machine function interprets it for all programs.  It is a
-builtin function with the arguments and results of the main function, which have already passed
-their test.
+A program of kernels, views and products of two vectors is bytecode, as :mod:`.tape_layout`
+describes.  One machine function interprets it for all programs.  It is a builtin function with the
+arguments and results of the main function, which have already passed their test.
 
 Some cases are left to the main function, called with the same arguments: invalid sizes or indices,
 maxima of no elements, a single long row, and large temporaries.  The main function then starts
