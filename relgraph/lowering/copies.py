@@ -2,28 +2,42 @@
 
 A result must share no memory with an argument, a constant or another result.  One that is an
 argument, a part of an array, or the same as another result gets a copy, so a call treats every
-result alike.  An argument or constant that is updated gets one, too, and so does a view whose
-elements a reshape would have to copy.
+result alike.  A view gets one, too, if a reshape would have to copy its elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
+
+import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Constant, Input, Variable, apply
+from relgraph.ir.op import Op
+from relgraph.ir.types import Type
 from relgraph.lowering.views import in_order, is_view
-from relgraph.ops.elementwise import Cast
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import ExpandDims, Reshape, Squeeze
 
 
-class Copy(Cast):
+class Copy(Op):
     """A copy of an array, which prints as the array."""
 
     __slots__ = ()
     name = "copy"
+    arity = 1
+    pointwise = True
+    returns_new_array = True
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the array."""
+        return types[0]  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Copy with NumPy."""
+        return np.array(values[0])
 
     def infix(self, operands: list[str]) -> str | None:
         """Print the operand."""
@@ -38,7 +52,7 @@ def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> Fun
 
     A transposed or reshaped new array is a result as it is, and so is a donated input.
     """
-    graph = _with_copied_operands(graph, donated)
+    graph = _with_copied_views(graph)
     outputs: list[Variable] = []
     taken: set[Variable] = set()
     for x in graph.outputs:
@@ -53,26 +67,23 @@ def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> Fun
     return graph if outputs == list(graph.outputs) else FunctionGraph(graph.inputs, outputs)
 
 
-def _with_copied_operands(graph: FunctionGraph, donated: Collection[Variable]) -> FunctionGraph:
-    """Return the graph with copies of the operands that a reshape or an update has to copy."""
-    if not any(_copies(node, donated) for node in graph):
+def _with_copied_views(graph: FunctionGraph) -> FunctionGraph:
+    """Return the graph with copies of the views whose elements a reshape puts in another order."""
+    if not any(_copies(node) for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        if _copies(node, donated):
+        if _copies(node):
             inputs = (_copied(inputs[0]), *inputs[1:])
         return apply(node.op, inputs)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
-def _copies(node: Variable, donated: Collection[Variable]) -> bool:
-    """Return True if a node updates an array that is not new, or joins or splits axes of a view."""
-    if hasattr(node.op, "overwrite"):
-        array = owner(node.inputs[0])
-        return isinstance(array, Input | Constant) and array not in donated
+def _copies(node: Variable) -> bool:
+    """Return True if a node joins or splits axes of a view that is not contiguous."""
     if not isinstance(node.op, Reshape) or not is_view(node.inputs[0]):
         return False
     x = node.inputs[0]
@@ -97,7 +108,7 @@ def _is_whole(x: Variable) -> bool:
 
 
 def _copied(x: Variable) -> Variable:
-    return apply(Copy(x.dtype.name), (x,))
+    return apply(Copy(), (x,))
 
 
 __all__ = ["Copy", "owner", "with_copies"]

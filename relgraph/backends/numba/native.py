@@ -23,6 +23,7 @@ from relgraph.backends.numba.tape_layout import (
     ARGUMENTS,
     AS_SCALAR,
     CONSTANTS,
+    COPY,
     COUNT,
     DOT,
     EQUAL,
@@ -197,6 +198,20 @@ define internal ptr @value_of(ptr %tape, i64 %at, ptr %values) alwaysinline {{
   ret ptr %value
 }}
 
+; Copy an array; returns the place after the step on the tape.
+define internal i64 @copy(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
+  %to = call ptr @value_of(ptr %tape, i64 %at, ptr %values)
+  %at.1 = add i64 %at, 1
+  %from = call ptr @value_of(ptr %tape, i64 %at.1, ptr %values)
+  %at.2 = add i64 %at, 2
+  %factors = call i64 @entry_of(ptr %tape, i64 %at.2)
+  %at.3 = add i64 %at, 3
+  %bytes = call i64 @product(ptr %tape, i64 %at.3, i64 %factors, ptr %terms, i64 1)
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  %after = add i64 %at.3, %factors
+  ret i64 %after
+}}
+
 ; Set the address of a view; returns the place after the step on the tape.
 define internal i64 @view(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
 entry:
@@ -270,10 +285,11 @@ entry:
   br label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %i.1, %unraised ], [ %i.1, %alike ], [ %i.1, %below ],
-               [ %i.1, %any ], [ %i.1, %other ], [ %i.1, %view ], [ %i.1, %dot ]
+               [ %i.1, %any ], [ %i.1, %other ], [ %i.1, %view ], [ %i.1, %dot ],
+               [ %i.1, %copy ]
   %at = phi i64 [ %first, %entry ], [ %after, %unraised ], [ %at.3, %alike ], [ %at.3, %below ],
                 [ %at.any, %any ], [ %at.other, %other ], [ %at.view, %view ],
-                [ %at.dot, %dot ]
+                [ %at.dot, %dot ], [ %at.copy, %copy ]
   %i.1 = add i64 %i, 1
   %more = icmp slt i64 %i, %count
   br i1 %more, label %step, label %done
@@ -289,7 +305,11 @@ step:
                                  i64 {SOME}, label %some
                                  i64 {LONE}, label %lone
                                  i64 {VIEW}, label %view
-                                 i64 {DOT}, label %dot ]
+                                 i64 {DOT}, label %dot
+                                 i64 {COPY}, label %copy ]
+copy:
+  %at.copy = call i64 @copy(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
+  br label %next
 dot:
   %at.dot = call i64 @dot(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
   br label %next
@@ -405,6 +425,7 @@ returned:
 """
 
 PROGRAM = f"""{LAUNCH}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)

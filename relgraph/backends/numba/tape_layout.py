@@ -19,6 +19,8 @@ opcode operands
 RUN    the table of a kernel; for each size and each stride a count of terms and the terms to
        multiply; for each array a value
 VIEW   a view, a value, and a count of offsets, each a count of terms and the terms to multiply
+COPY   two values, and a count of terms and the terms to multiply: how many bytes of the second
+       are copied to the first
 DOT    the address of NumPy's function, the values of two vectors and of the result, a term for
        the length, and for each stride a count of terms and the terms to multiply
 EQUAL  two terms that must be equal
@@ -50,7 +52,7 @@ HEAD = 14
 TERM = 5  # integers for each term
 NUMBER, FIRST, COUNT = -1, -2, -3  # kinds of terms that are not the size of an argument
 TEMPORARY, RESULT, PLACE = range(3)  # kinds of memory
-RUN, EQUAL, WITHIN, SOME, LONE, VIEW, DOT = range(7)  # kinds of steps
+RUN, EQUAL, WITHIN, SOME, LONE, VIEW, DOT, COPY = range(8)  # kinds of steps
 
 
 class Tape:
@@ -167,4 +169,4 @@ def clipped(bound: int) -> int:
     return max(-maxsize, min(bound, maxsize))
 
 
-__all__ = ["DOT", "EQUAL", "LONE", "RUN", "SOME", "VIEW", "WITHIN", "Tape"]
+__all__ = ["COPY", "DOT", "EQUAL", "LONE", "RUN", "SOME", "VIEW", "WITHIN", "Tape"]

@@ -14,12 +14,32 @@ from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.native_memory import MOST_DIMENSIONS
-from relgraph.backends.numba.tape_layout import DOT, EQUAL, LONE, RUN, SOME, VIEW, WITHIN, Tape
+from relgraph.backends.numba.tape_layout import (
+    COPY,
+    DOT,
+    EQUAL,
+    LONE,
+    RUN,
+    SOME,
+    VIEW,
+    WITHIN,
+    Tape,
+)
 from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
-from relgraph.lowering.views import Along, AsGiven, axes, in_order, is_view, own_axes, root
+from relgraph.lowering.targets import Update
+from relgraph.lowering.views import (
+    Along,
+    AsGiven,
+    axes,
+    in_order,
+    is_view,
+    own_axes,
+    part_axes,
+    root,
+)
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
@@ -62,6 +82,7 @@ class Taped:
         graph = main.graph
         self.sizes = main.sizes
         self.takes = main.memory.takes
+        self.overwrites = main.overwrites
         self.kernels = kernels
         self.constants = constants
         self.position = {x: i for i, x in enumerate(graph.inputs)}
@@ -70,6 +91,7 @@ class Taped:
         self.tape = Tape(len(graph.inputs) + len(places))
         self.numbers: dict[Any, tuple[str, int]] = {}
         self._terms: dict[Variable, list[int]] = {}  # the sizes of views
+        self._firsts: dict[Variable, list[tuple[int, int]]] = {}  # of parts: positions and axes
         self.early: set[int] = set()
         self._written: set[int] = set()  # the out arguments that kernels have written to so far
         self.into = into
@@ -146,13 +168,16 @@ class Taped:
         self.numbers[x] = ("memory", number)
 
     def _step(self, step: Step) -> None:
+        for update in step.updates if isinstance(step, Kernel) else ():
+            if self.into:
+                raise Untaped
+            if update.places is None and update.part not in self.numbers:
+                self._view(update.part)
         for check in self.sizes.checks.get(step, ()):
             self.steps.append([EQUAL, *map(self._term, check.terms)])
         if not isinstance(step, Kernel):
             (self._dot if is_dot(step.node) else self._view)(step.node)
             return
-        if step.updates:
-            raise Untaped
         for x, part in step.reductions:
             if x.op.nonempty:  # type: ignore[union-attr]
                 loop = self.sizes.loop[part]
@@ -161,27 +186,56 @@ class Taped:
         for x in step.results:
             self._allocate(x)
         for gather in step.gathers:
-            vector, places = gather.node.inputs
-            if axes(places) is not None:
-                raise Untaped
-            size = self._term(self.sizes.shape[vector][0])
-            self._leave([WITHIN, self._value(gather.furthest), size])
+            vector, index = gather.node.inputs
+            self._within(vector, index, gather.furthest)
+        targets = {update.node: self._target(update) for update in step.updates}
         table = table_of(self.kernels[step])
         line: Line = [RUN, int(table.ctypes.data)]
         loop = self.sizes.loop[step]
         for group in step.groups:
             line += self._product([self._term(loop[axis]) for axis in group])
         strided = table[HEAD:].reshape(-1, 2).tolist()
-        for array, axis in strided:
-            line += self._product(self._stride(step.arrays[array], axis))
+        first = len(step.arrays) + len(step.tables) + len(step.slots)
+        updates = {update.node: update for update in step.updates}
+        for number, axis in strided:
+            if number < first:
+                factors = self._stride(step.arrays[number], axis)
+            else:
+                update = updates[step.results[number - first]]
+                factors = self._distance(part_axes(update.part)[axis], update.array)
+            line += self._product(factors)
         in_place = step.structure.products is None
         for x in (*step.tables, *(x for x in step.arrays if not in_place or axes(x) is None)):
             if not in_order(x):
                 raise Untaped
-        line += map(self._value, (*step.arrays, *step.tables, *step.slots.values(), *step.results))
+        line += map(self._value, (*step.arrays, *step.tables, *step.slots.values()))
+        line += [targets.get(x) or self._value(x) for x in step.results]
         self.steps.append(line)
         first = len(self.position)
         self._written.update(self.places[x] - first for x in step.results if x in self.places)
+
+    def _target(self, update: Update) -> tuple[str, int]:
+        """Return what a kernel writes an update to: a copy, unless it overwrites the array."""
+        node, array = update.node, update.array
+        if node not in self.overwrites:
+            if not in_order(array):
+                raise Untaped
+            size = self.tape.number(np.dtype(dtype_name(array)).itemsize)
+            bytes_ = self._product([size, *self._sizes(array)])
+            self.steps.append([COPY, self._value(node), self._value(array), *bytes_])
+        if update.places is None:
+            firsts = self._firsts[update.part]
+            return self._moved(self._value(node), firsts, own_axes(array), array)
+        if update.furthest is not None:
+            self._within(array, update.key[0], update.furthest)
+        return self._value(node)
+
+    def _within(self, array: Variable, index: Variable, furthest: Variable) -> None:
+        """Leave the call to the main function unless all indices are in range and not negative."""
+        if axes(index) is not None:
+            raise Untaped
+        size = self._term(self.sizes.shape[array][0])
+        self._leave([WITHIN, self._value(furthest), size])
 
     def _leave(self, step: Line) -> None:
         """Add a step that may leave the call to the main function without being an error there."""
@@ -234,8 +288,7 @@ class Taped:
         """Add the step that finds the first element of an indexed part."""
         sizes, before = iter(self._sizes(array)), iter(range(array.ndim))
         terms: list[int] = []
-        offsets: list[int] = []
-        count = 0
+        firsts = self._firsts[x] = []
         for kind, *bounds in spec:
             if kind == "newaxis":
                 terms.append(self.tape.number(1))
@@ -251,23 +304,37 @@ class Taped:
                     raise Untaped
                 first, length = self.tape.part(size, slice(*bounds))
                 terms.append(length)
-            offsets += self._product([first, *self._stride(array, axis)])
-            count += 1
+            firsts.append((first, axis))
         self._terms[x] = [*terms, *sizes]
-        self.numbers[x] = ("view", self.tape.view())
-        self.steps.append([VIEW, self.numbers[x], self._value(array), count, *offsets])
+        self.numbers[x] = self._moved(self._value(array), firsts, _axes(array), root(array))
+
+    def _moved(
+        self,
+        value: tuple[str, int],
+        firsts: Sequence[tuple[int, int]],
+        along: Sequence[Along],
+        array: Variable,
+    ) -> tuple[str, int]:
+        """Return the view of a value whose axes run along an array, from the first positions."""
+        view = ("view", self.tape.view())
+        offsets: list[int] = []
+        for first, axis in firsts:
+            offsets += self._product([first, *self._distance(along[axis], array)])
+        self.steps.append([VIEW, view, value, len(firsts), *offsets])
+        return view
 
     def _stride(self, x: Variable, axis: int) -> list[int]:
         """Return the factors of the distance in bytes between elements along an axis of a value."""
-        along = _axes(x)[axis]
-        array = root(x)
+        return self._distance(_axes(x)[axis], root(x))
+
+    def _distance(self, along: Along, array: Variable) -> list[int]:
         if along.axis is None:
             return [self.tape.number(0)]
         sizes = [
             size for size, dim in zip(self._sizes(array), array.type.shape, strict=True) if dim != 1
         ]
         inner = sizes[len(sizes) + along.axis + 1 :]
-        return [self.tape.number(along.step * np.dtype(dtype_name(x)).itemsize), *inner]
+        return [self.tape.number(along.step * np.dtype(dtype_name(array)).itemsize), *inner]
 
     def _product(self, factors: Sequence[int]) -> list[int]:
         return [len(factors), *factors]
