@@ -2,7 +2,7 @@
 
 A result must share no memory with an argument, a constant or another result.  One that is an
 argument, a part of an array, or the same as another result gets a copy, so a call treats every
-result alike.  A view gets one, too, if a reshape would have to copy its elements.
+result alike.  A view gets one, too, if a reshape or an update would have to copy its elements.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> Fun
 
 
 def _with_copied_views(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph with copies of the views whose elements a reshape puts in another order."""
+    """Return the graph with copies of the views that a reshape or an update cannot use."""
     if not any(_copies(node) for node in graph):
         return graph
 
@@ -83,12 +83,14 @@ def _with_copied_views(graph: FunctionGraph) -> FunctionGraph:
 
 
 def _copies(node: Variable) -> bool:
-    """Return True if a node joins or splits axes of a view that is not contiguous."""
-    if not isinstance(node.op, Reshape) or not is_view(node.inputs[0]):
+    """Return True if a node changes a view that is not contiguous, or joins or splits its axes."""
+    if not node.inputs or not is_view(node.inputs[0]) or in_order(node.inputs[0]):
         return False
+    if not isinstance(node.op, Reshape):
+        return hasattr(node.op, "overwrite")
     x = node.inputs[0]
     sizes = [[dim for dim in y.type.shape if dim != 1] for y in (x, node)]
-    return not in_order(x) and sizes[0] != sizes[1]
+    return sizes[0] != sizes[1]
 
 
 def owner(x: Variable) -> Variable:

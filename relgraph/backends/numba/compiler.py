@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from relgraph.backends.base import Array, Direct, Pair, Program, Wanted, released
-from relgraph.backends.numba import kernels
+from relgraph.backends.numba import kernels, numpy_api
 from relgraph.backends.numba.given_places import (
     copy_to_places,
     direct_places,
@@ -36,9 +36,10 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.records import record, replace
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
-from relgraph.lowering.kernels import Kernel, Step, without_assumptions
+from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
+from relgraph.lowering.views import is_view
 from relgraph.settings import config
 
 ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
@@ -154,7 +155,9 @@ class NumbaProgram(Program):
         self._fresh = new_values.issuperset(map(owner, graph.outputs)) and not self._donated
         allocated = {x for step in schedule.steps if has_own_buffer(step) for x in step.results}
         self._placed = self._fresh and allocated.issuperset(graph.outputs)
-        self._silent = bool(main.calls)
+        self._silent = not all(
+            isinstance(step, Kernel) or is_view(step.node) for step in self.steps
+        )
         self._written = main
 
     @property
@@ -211,10 +214,7 @@ class NumbaProgram(Program):
         return usable
 
     def _run(self, main: Callable[..., Any], values: Sequence[Any]) -> Any:
-        if not self._silent:
-            return main(*values)
-        with np.errstate(all="ignore"):  # a graph computes inf and NaN without warnings
-            return main(*values)
+        return (numpy_api.silent(main) if self._silent else main)(*values)
 
     def into(self, arrays: Sequence[Array], places: Sequence[Array]) -> None:
         """Run the program and write its results to the arrays ``places``, one for each output."""
@@ -256,7 +256,7 @@ class NumbaProgram(Program):
         }
         function = namespace["main"]
         if self._silent:  # a graph computes inf and NaN without warnings
-            function = np.errstate(all="ignore")(function)
+            function = numpy_api.silent(function)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
             taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)

@@ -26,6 +26,7 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import AsGiven, axes, in_order, is_view, root
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.indexing.expression import FULL, spec_text
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.structured import Diagonal
@@ -438,6 +439,9 @@ class MainText:
                 self._line(f"{self._bind(node)} = {text}")
                 return
         operands = ", ".join(map(self._name, node.inputs))
+        if isinstance(node.op, Matmul) and node.ndim:
+            self._line(f"{self._bind(node)} = matmul({operands})")
+            return
         if is_view(node) and isinstance(node.op, Index):
             name = self._view(node)
         else:
@@ -537,7 +541,7 @@ def view_text(node: Variable, x: str) -> str | None:
         return f"{x}.squeeze({op.params[0]})"
     if isinstance(op, Reshape):
         return f"{x}.reshape({node.type.shape})"
-    if isinstance(op, BroadcastTo) and array.op is not None and in_order(array):
+    if isinstance(op, BroadcastTo) and in_order(array):
         return f"ndarray({node.type.shape}, {dtype_name(node)}, {x}, 0, {repeating(node)})"
     return None
 

@@ -51,6 +51,30 @@ def dot(dtype: np.dtype[Any]) -> int:
 
 
 @lru_cache(maxsize=1)
+def _ignoring() -> Any:
+    """Return NumPy's variable for floating-point errors, and its value if all are ignored."""
+    umath = import_module("numpy._core.umath")
+    return umath._extobj_contextvar, umath._make_extobj(all="ignore")
+
+
+def silent(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that NumPy runs without floating-point warnings.
+
+    A call costs a tenth of what ``np.errstate`` does.
+    """
+    errors, ignored = _ignoring()
+
+    def run(*arguments: Any) -> Any:
+        token = errors.set(ignored)
+        try:
+            return function(*arguments)
+        finally:
+            errors.reset(token)
+
+    return run
+
+
+@lru_cache(maxsize=1)
 def set_handler() -> Callable[[Any], Any]:
     """Return the function that sets the memory handler of this context and returns the old one."""
     function: Callable[[Any], Any]
@@ -65,5 +89,5 @@ def default_handler() -> Any:
 
 __all__ = [
     "NEW_FROM_DESCR", "RETURN", "SET_HANDLER", "address", "default_handler", "dot", "pointer_in",
-    "set_handler",
+    "set_handler", "silent",
 ]  # fmt: skip
