@@ -124,6 +124,7 @@ class NumbaProgram(Program):
         # Variants of the program, compiled on the first call with arguments that need them.
         self._laid = lru_cache(maxsize=ORDERS)(partial(_laid_out, graph, choices, strided))
         self._alone = lru_cache(maxsize=1)(partial(_alone, graph, choices))
+        self._quick: Direct | None = None
         self._define(choices)
 
     def _define(self, choices: NumbaBackend) -> None:
@@ -155,9 +156,7 @@ class NumbaProgram(Program):
         self._fresh = new_values.issuperset(map(owner, graph.outputs)) and not self._donated
         allocated = {x for step in schedule.steps if has_own_buffer(step) for x in step.results}
         self._placed = self._fresh and allocated.issuperset(graph.outputs)
-        self._silent = not all(
-            isinstance(step, Kernel) or is_view(step.node) for step in self.steps
-        )
+        self._silent = any(isinstance(x, Call) and not is_view(x.node) for x in self.steps)
         self._written = main
 
     @property
@@ -193,6 +192,10 @@ class NumbaProgram(Program):
         if which:
             return self._laid(which)(turned(arrays, which))
         usable = self._usable(arrays)
+        if self._quick is not None and self._quick[0](*usable):
+            results = self._quick[1](*usable)
+            one = len(self._outputs) == 1
+            return [np.asarray(results)] if one else list(results)
         results = self._run(self._main, usable)
         if self._fresh:
             return list(results)
@@ -229,7 +232,8 @@ class NumbaProgram(Program):
         """Return the test and the main function, if it knows that its results are new arrays."""
         if not self._fresh or (direct := self._direct(self._written)) is None:
             return None
-        return kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
+        self._quick = kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
+        return self._quick
 
     def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
         """Return the same for calls whose out arguments follow the inputs."""

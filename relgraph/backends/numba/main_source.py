@@ -12,6 +12,7 @@ import numpy as np
 from relgraph.ir.graph import FunctionGraph, is_tensor
 from relgraph.ir.infix import constant_text
 from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.op import GetItem
 from relgraph.ir.printing import pprint
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, origins, plan
@@ -439,6 +440,9 @@ class MainText:
                 self._line(f"{self._bind(node)} = {text}")
                 return
         operands = ", ".join(map(self._name, node.inputs))
+        if isinstance(node.op, GetItem):
+            self._line(f"{self._bind(node)} = {operands}[{node.op.params[0]}]")
+            return
         if isinstance(node.op, Matmul) and node.ndim:
             self._line(f"{self._bind(node)} = matmul({operands})")
             return
@@ -541,9 +545,7 @@ def view_text(node: Variable, x: str) -> str | None:
         return f"{x}.squeeze({op.params[0]})"
     if isinstance(op, Reshape):
         return f"{x}.reshape({node.type.shape})"
-    if isinstance(op, BroadcastTo) and in_order(array):
-        return f"ndarray({node.type.shape}, {dtype_name(node)}, {x}, 0, {repeating(node)})"
-    return None
+    return repeated_text(node, x) if isinstance(op, BroadcastTo) else None
 
 
 def is_static(x: Variable) -> bool:
@@ -551,11 +553,17 @@ def is_static(x: Variable) -> bool:
     return all(isinstance(dim, int) for dim in x.type.shape)
 
 
-def repeating(node: Variable) -> tuple[int, ...]:
-    """Return the strides of a contiguous array of known sizes that is broadcast."""
-    shape = node.inputs[0].type.shape
+def repeated_text(node: Variable, x: str) -> str | None:
+    """Return the expression of a contiguous array that is broadcast, if all sizes are known.
+
+    It takes a tenth of the time of ``np.broadcast_to``.
+    """
+    array = node.inputs[0]
+    if not (is_static(node) and is_static(array) and in_order(array)):
+        return None
     strides, distance = [], np.dtype(dtype_name(node)).itemsize
-    for dim in reversed(shape):
+    for dim in reversed(array.type.shape):
         strides.append(0 if dim == 1 else distance)
         distance *= max(1, dim)
-    return (*[0] * (node.ndim - len(shape)), *reversed(strides))
+    spread = (*[0] * (node.ndim - array.ndim), *reversed(strides))
+    return f"ndarray({node.type.shape}, {dtype_name(node)}, {x}, 0, {spread})"

@@ -105,6 +105,7 @@ class Diag(_Diagonals):
     __slots__ = ()
     name = "diag"
     measure = (2, 1)
+    returns_new_array = True
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand a vector without zeros of an invertible matrix."""
