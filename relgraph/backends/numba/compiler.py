@@ -245,10 +245,9 @@ class NumbaProgram(Program):
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
         """Return the main function without checks, as machine code if it only calls kernels."""
-        unchecked = main.trusting()
-        if unchecked is None:
+        if into and len(main.parts) > 1:
             return None
-        text, pairs = unchecked
+        text, pairs = main.trusting()
         namespace = dict(self._namespace)
         define("main", text, namespace)
         constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}

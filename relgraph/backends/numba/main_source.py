@@ -133,19 +133,17 @@ class MainText:
         head = "".join(f"# {line}\n" for line in shown)
         return head + "\n\n".join(text for _, text in self.parts)
 
-    def trusting(self) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]] | None:
+    def trusting(self) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]]:
         """Return the main function without checks that a test of its arguments can make.
 
         The pairs are the sizes to compare, each an argument and its axis.  The function returns a
-        single result directly, as a scalar if it has no dimensions.  Return None for a program of
-        several functions.
+        single result directly, as a scalar if it has no dimensions.  A program of several functions
+        keeps its checks.
         """
-        if len(self.parts) > 1:
-            return None
-        ((_, text),) = self.parts
+        _, text = self.parts[-1]
         place = {x: i for i, x in enumerate(self.graph.inputs)}
         pairs = []
-        for name, check in self.checks.items():
+        for name, check in self.checks.items() if len(self.parts) == 1 else ():
             sides = ((check.left, check.left_axis), (check.right, check.right_axis))
             if all(x in place for x, _ in sides):
                 one, two = ((place[x], x.ndim + axis) for x, axis in sides)  # type: ignore[index]
@@ -157,7 +155,7 @@ class MainText:
                 text = text.replace(line[0], "")
         if len(self.graph.outputs) == 1:
             (x,) = self.graph.outputs
-            text = re.sub(r"return \((\w+),\)", r"return \1" + "[()]" * (not x.ndim), text)
+            text = re.sub(r"return \(([^,]+),\)", r"return \1" + "[()]" * (not x.ndim), text)
         return text, pairs
 
     # Names.
