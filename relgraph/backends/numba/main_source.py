@@ -27,7 +27,6 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import AsGiven, axes, in_order, is_view, root
-from relgraph.ops.contraction import Matmul
 from relgraph.ops.indexing.expression import FULL, spec_text
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.structured import Diagonal
@@ -440,9 +439,6 @@ class MainText:
         operands = ", ".join(map(self._name, node.inputs))
         if isinstance(node.op, GetItem):
             self._line(f"{self._bind(node)} = {operands}[{node.op.params[0]}]")
-            return
-        if isinstance(node.op, Matmul) and node.ndim:
-            self._line(f"{self._bind(node)} = matmul({operands})")
             return
         if is_view(node) and isinstance(node.op, Index):
             name = self._view(node)
