@@ -88,6 +88,17 @@ def _mode(value: Any) -> Any:
     return value
 
 
+def _seconds(value: Any) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        value = -1
+    if value is None or value > 0:
+        return value  # type: ignore[no-any-return]
+    raise DomainError(
+        "the setting 'time_limit' is a positive number of seconds, or None for no limit",
+        fix="Write rg.config(time_limit=2.5).",
+    )
+
+
 def _names(value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, Iterable) or not all(isinstance(x, str) for x in (*names,)):
@@ -101,6 +112,7 @@ def _names(value: Any) -> tuple[str, ...]:
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "mode": _mode,
     "exclude": _names,
+    "time_limit": _seconds,
     "threads": _threads,
     "veclib": _vector_library,
     "contract": _truth,
@@ -120,6 +132,9 @@ class Config:
     exclude : tuple of str
         Tags and names that every selection from :data:`relgraph.optdb` leaves out: initially those
         in ``$RELGRAPH_EXCLUDE``, separated by commas.
+    time_limit : float or None
+        The seconds that the rewriting of one graph may take; None, the default, sets no limit.
+        Rewriting that takes longer raises BudgetError, and a search returns the best so far.
     threads : int
         The most threads that a kernel may use; None sets the number of processors.
     veclib : {None, "svml", "libmvec"}
@@ -146,6 +161,7 @@ class Config:
 
     mode: Any
     exclude: tuple[str, ...]
+    time_limit: float | None
     threads: int
     veclib: str | None
     contract: bool
@@ -157,8 +173,8 @@ class Config:
         self.__dict__.update(
             mode=os.environ.get("RELGRAPH_MODE") or "fast_run",
             exclude=tuple(name.strip() for name in excluded if name.strip()),
-            threads=processors(), veclib=None, contract=False, cache_limit=CACHE_LIMIT,
-            arena_limit=ARENA_LIMIT, _listeners=[], _given=set(),
+            time_limit=None, threads=processors(), veclib=None, contract=False,
+            cache_limit=CACHE_LIMIT, arena_limit=ARENA_LIMIT, _listeners=[], _given=set(),
         )  # fmt: skip
 
     def __setattr__(self, name: str, value: Any) -> None:

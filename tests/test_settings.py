@@ -19,8 +19,8 @@ def test_settings_are_set_and_given_back():
     config.threads = None
     assert config.threads == processors()
     assert repr(config) == (
-        f"config(mode='fast_run', exclude=(), threads={processors()}, veclib=None, "
-        "contract=False, cache_limit=536870912, arena_limit=268435456)"
+        f"config(mode='fast_run', exclude=(), time_limit=None, threads={processors()}, "
+        "veclib=None, contract=False, cache_limit=536870912, arena_limit=268435456)"
     )
 
 
@@ -33,7 +33,8 @@ def test_settings_return_after_an_error():
 
 @pytest.mark.parametrize(
     "settings", [{"threads": 0}, {"threads": 1.5}, {"threads": True}, {"veclib": "mkl"},
-                 {"contract": 1}, {"cache_limit": -1}, {"arena_limit": -1}],
+                 {"contract": 1}, {"time_limit": 0}, {"time_limit": "1 s"}, {"cache_limit": -1},
+                 {"arena_limit": -1}],
 )  # fmt: skip
 def test_values_are_checked_before_any_is_set(settings):
     config = Config()

@@ -87,40 +87,45 @@ def check_out(
             )
         if elsewhere(array):
             continue
-        if not isinstance(array, np.ndarray):
-            raise ArgumentError(
-                f"{what} is {kind_of(array)}, not an array of NumPy",
-                {"result": node.type},
-                "Give it np.empty(shape, dtype).",
-            )
-        if isinstance(array, np.ma.MaskedArray):
-            raise ArgumentError(
-                f"{what} is a masked array, and graphs have no masks", fix="Give it its .data."
-            )
-        if array.dtype.newbyteorder("=") != node.type.dtype:
-            raise DTypeError(
-                f"{what} is {array.dtype}, and the result {node.type.dtype}",
-                {"result": node.type},
-                f"Give it an array of {node.type.dtype}.",
-            )
-        if not array.flags.writeable:
-            raise ArgumentError(
-                f"{what} cannot be written",
-                {"flags": "writeable is False"},
-                "Give it a writable array, such as a copy.",
-            )
-        if _overlaps_itself(array):
-            raise ArgumentError(
-                f"{what} overlaps itself",
-                {"shape": array.shape, "strides": array.strides},
-                "Give it an array without overlaps: np.empty(shape, dtype).",
-            )
+        _check_array(array, node, what)
         for other in arrays[:k]:
             if not elsewhere(other) and np.may_share_memory(array, other):
                 raise ArgumentError(
                     f"{what} overlaps with that of another result",
                     fix="Give each result a separate array.",
                 )
+
+
+def _check_array(array: Any, node: Variable, what: str) -> None:
+    """Raise an error if an array cannot hold one result."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(
+            f"{what} is {kind_of(array)}, not an array of NumPy",
+            {"result": node.type},
+            "Give it np.empty(shape, dtype).",
+        )
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"{what} is a masked array, and graphs have no masks", fix="Give it its .data."
+        )
+    if array.dtype.newbyteorder("=") != node.type.dtype:
+        raise DTypeError(
+            f"{what} is {array.dtype}, and the result {node.type.dtype}",
+            {"result": node.type},
+            f"Give it an array of {node.type.dtype}.",
+        )
+    if not array.flags.writeable:
+        raise ArgumentError(
+            f"{what} cannot be written",
+            {"flags": "writeable is False"},
+            "Give it a writable array, such as a copy.",
+        )
+    if _overlaps_itself(array):
+        raise ArgumentError(
+            f"{what} overlaps itself",
+            {"shape": array.shape, "strides": array.strides},
+            "Give it an array without overlaps: np.empty(shape, dtype).",
+        )
 
 
 def _overlaps_itself(array: np.ndarray[Any, Any]) -> bool:

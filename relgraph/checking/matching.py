@@ -10,6 +10,7 @@ from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Apply, Input, Variable
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.nary import leaves
+from relgraph.relations.operand_index import Match
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.selection import selection_of
 
@@ -24,6 +25,9 @@ def match(relation: Relation, node: Variable) -> Variable | None:
     if matcher is not None:
         a, b = node.inputs
         firing: Any = matcher.pair(a, b)
+        if isinstance(firing, Match):
+            result = firing.firing.result
+            return matcher.kind.negated(result) if firing.negative else result
         if firing is None and (selection.regroups or node.dtype.kind != "f"):
             return _match_all_operands(matcher, node)
     else:
@@ -38,8 +42,9 @@ def _match_all_operands(matcher: AcMatcher, node: Variable) -> Variable | None:
     if len(operands) < 3:
         return None
     view = matcher.view()
-    steps = matcher.step(view, list(view.fill(operands)))
-    return next((m.firing.result for m in steps if len(m.slots) == len(operands)), None)
+    view.fill(operands)
+    matches = matcher.step(view)
+    return next((m.firing.result for m in matches if len(m.slots) == len(operands)), None)
 
 
 def inputs_of(relation: Relation, graph: Variable) -> list[Input]:

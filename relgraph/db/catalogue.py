@@ -27,6 +27,7 @@ from relgraph.rewriting.passes.constant_folding import ConstantCollecting, Const
 from relgraph.rewriting.passes.distribution import Distribution
 from relgraph.rewriting.passes.lifting import IndexLifting, ShapeLifting
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
+from relgraph.rewriting.passes.merge import Merge
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.passes.structured_products import StructuredProducts
 from relgraph.rewriting.rewriters import GraphRewriter
@@ -34,7 +35,7 @@ from relgraph.search.cheapest_program import CheapestProgram
 
 # The modules of relgraph.relations.catalogue; each has a tuple RELATIONS.
 THEMES = (
-    "arithmetic", "powers", "signs", "explog", "trigonometric", "special", "stabilise",
+    "arithmetic", "powers", "quotients", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
     "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
     "cumulative", "shape", "axes", "views", "checks", "indexing", "updates",
@@ -47,12 +48,6 @@ PHASES = (
 )
 
 CHOICES = (
-    (
-        LoweringChoice(
-            "merge", 0.0, "equal subgraphs are one object from the start, so it does no work"
-        ),
-        ("fast_run", "fast_compile"),
-    ),
     (
         LoweringChoice(
             "remove_all_assert", 3.0, "only sizes that the rewritten graph needs are compared"
@@ -127,6 +122,7 @@ def build_database() -> SequenceDB:
         database.register(choice, *tags)
     for rewriter, place in REWRITERS:
         database.register(rewriter, *REWRITER_TAGS, position=place)
+    database.register(Merge(), "merge", "fast_run", "fast_compile", "exact", "kept", position=0.0)
     database.register(CheapestProgram(), "optimal", *REWRITER_TAGS[1:], position=2.3)
     for motif, place, names in MOTIFS:
         database.register(motif, "linear_algebra", *names, position=place)

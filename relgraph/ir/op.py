@@ -61,6 +61,11 @@ class Op:
         Whether it accepts sparse operands; other ops raise an error.
     difference, inverse : Op or None
         For an op with inverses, such as addition: ``difference(x, y)`` is ``op(x, inverse(y))``.
+    scale : Op or None
+        The op that repeats it: ``scale(x, 3)`` is ``op(x, op(x, x))``, up to the order of operands.
+    chains : bool
+        Whether ``op(op(A, B), C)`` is ``op(A, op(B, C))`` where B has two dimensions or more.
+        Patterns then match in any bracketing.
     computes : bool
         Whether the result holds numbers computed in its dtype; False if the op tests, selects,
         moves or converts numbers of the operands.
@@ -118,6 +123,8 @@ class Op:
     identity: Any = None
     difference: Op | None = None
     inverse: Op | None = None
+    scale: Op | None = None
+    chains: bool = False
     computes: bool = True
     returns_indices: bool = False
     pointwise: bool = False

@@ -33,6 +33,7 @@ class Matmul(Op):
     symbol = "@"
     precedence = 12
     returns_new_array = True
+    chains = True
     rate = "product"
     overhead = 1000
 

@@ -1,295 +1,64 @@
 """Matching below an associative and commutative head: subsets of an n-ary view, by index.
 
-A rewrite whose pattern is ``op(P1, ..., Pk)`` matches any k operands of a view and leaves the
-others alone.  Each operand of the pattern is a *role*, and each role has a compiled function.  So
-an operand that is new to a view is tried in every role it may play; its partners are looked up by
-head op, or by identity where they are bound.  A rewrite whose pattern is a block gathers any number
-of terms at once: it puts operands in buckets by the values of their shared variables.
+A :class:`~relgraph.relations.match_rule.MatchRule` matches a fixed number of operands, and a
+:class:`~relgraph.relations.block_matcher.GatherRule` any number, which it puts in buckets by the
+values of their shared variables.
 
 A :class:`View` keeps its index while a sum grows, so that no operands are matched twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
-from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.block_matcher import GatherRule, computed
-from relgraph.relations.clause import Rewrite, is_ac
-from relgraph.relations.generated_names import Names
-from relgraph.relations.matcher import Compiler, crowds, endless
-from relgraph.relations.matcher_store import stored_of
-from relgraph.relations.operand_index import (
-    ANY,
-    ANYWHERE,
-    Firing,
-    Match,
-    View,
-    anchor,
-    key_of,
-    plays,
-)
-from relgraph.relations.pattern import (
-    Block,
-    PatternNode,
-    PatternVariable,
-    Term,
-    flat_args,
-    same_term,
-    variables,
-)
+from relgraph.relations.block_matcher import GatherRule
+from relgraph.relations.clause import Rewrite
+from relgraph.relations.match_rule import MatchRule, rule_of
+from relgraph.relations.matcher import endless
+from relgraph.relations.nary import NEAR, alike, canonical, coefficient, kind_of, leaves
+from relgraph.relations.operand_index import ANY, Firing, Layer, Match, View, key_of, plays
 from relgraph.relations.runtime import OutOfSteps
-from relgraph.relations.symmetry import exchange
 
 Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
-VIEWED = "n0, i0, view, index"  # the parameters of a function that matches operands of a view
-
-
-class Role(NamedTuple):
-    """One operand of a rule's pattern: the keys of who may play it, and of a partner."""
-
-    key: Any
-    partner: Any
-
-
-class MatchRule:
-    """Matches a fixed number of operands; each of its functions is compiled at its first use.
-
-    ``roles`` are those of the pattern's operands, the most selective first, and operands are tried
-    in the roles that ``leading`` lists.  ``by_identity`` is True if the pattern repeats a variable,
-    which is then looked up by the operand it is bound to, and ``twins`` if its two operands are
-    equal, as in ``x + x``.
-    """
-
-    TERMS = frozenset({"args"})  # attributes that are not on disk, for they are terms
-
-    def __init__(self, op: Op, rewrite: Rewrite) -> None:
-        assert isinstance(rewrite.pattern, PatternNode)
-        self.op = op
-        self.rewrite = rewrite
-        self.args = sorted(flat_args(rewrite.pattern), key=_selectivity)
-        self.by_identity = any(isinstance(x, PatternVariable) for x in self.args)
-        self.roles = []
-        for i, arg in enumerate(self.args):
-            others = self.args[:i] + self.args[i + 1 :]
-            self.roles.append(
-                Role(anchor(arg), min(map(anchor, others), key=lambda key: key is ANY))
-            )
-        self.twins = len(self.args) == 2 and same_term(*self.args)
-        # Of roles that may be exchanged, the operands of a match are tried in the first.
-        self.leading = [
-            i
-            for i, x in enumerate(self.args)
-            if not any(exchange(rewrite, y, x) is not None for y in self.args[:i])
-        ]
-        self.inside = list(self._inside())
-        self.matchers: list[Callable[..., Any] | None] = [None] * len(self.args)
-
-    def __getattr__(self, name: str) -> Any:
-        return computed(self, name)
-
-    def matcher(self, role: int) -> Callable[..., Any]:
-        """Return the function that matches a view, beginning with the operand of a role."""
-        matcher = self.matchers[role]
-        if matcher is None:
-            matcher = self.matchers[role] = stored_of(
-                f"match{role}", self.rewrite, lambda: self._compile(role)
-            )
-        return matcher
-
-    @cached_property
-    def pair(self) -> Callable[..., Any]:
-        """The function that matches a view of two operands, in the order of the roles."""
-        matcher: Callable[..., Any] = stored_of("pair", self.rewrite, self._compile_pair)
-        return matcher
-
-    def _compile_pair(self) -> Callable[..., Any]:
-        compiler = Compiler(self.rewrite, Names(), "n0, n1")
-        for place, arg in enumerate(self.args):
-            compiler.match(arg, f"n{place}")
-        places = dict(zip(("n0", "n1"), self.args, strict=True))
-        return self._finished(compiler, places, "pair", "n0, n1", "")
-
-    def _compile(self, role: int) -> Callable[..., Any]:
-        first, others = self.args[role], self.args[:role] + self.args[role + 1 :]
-        compiler = Compiler(self.rewrite, Names(), VIEWED)
-        for op, several in crowds(self.args):
-            name = compiler.names.of(op, op.name)
-            compiler.test(f"len(index.get({name}, ())) >= {several}")
-        compiler.match(first, "n0")
-        places, slots = {"n0": first}, ["i0"]
-        waiting = others
-        while waiting:
-            arg = min(waiting, key=lambda x: _urgency(x, compiler))
-            alike = compiler.exchangeable(arg, waiting)
-            waiting = [x for x in waiting if not any(x is y for y in alike)]
-            names = [(f"i{k}", f"n{k}") for k, _ in enumerate(alike, len(places))]
-            slot, place = names[0]
-            taken = f"({', '.join(slots)},)"
-            places |= {n: x for (_, n), x in zip(names, alike, strict=True)}
-            if isinstance(arg, PatternVariable):  # may be several operands together
-                compiler.loop(f"{slot}, {place}", self._together(compiler, arg, taken))
-                compiler.match(arg, place)
-                slots.append(f"*{slot}")
-                continue
-
-            def enter(
-                arg: Term = arg, slot: str = slot, place: str = place, taken: str = taken
-            ) -> None:
-                compiler.loop(slot, self._candidates(compiler, arg))
-                compiler.test(f"{slot} not in {taken}")
-                compiler.let(f"{place} = view[{slot}]")
-
-            compiler.match_alike(alike, names, enter)
-            slots += [i for i, _ in names]
-        taken = f", ({', '.join(slots)},)"
-        return self._finished(compiler, places, "match", VIEWED, taken)
-
-    def _finished(
-        self,
-        compiler: Compiler,
-        places: dict[str, Term],
-        name: str,
-        parameters: str,
-        extra: str,
-    ) -> Callable[..., Any]:
-        """Return the function that makes the remaining tests and builds the result."""
-        names, op = compiler.names, self.op
-        group = f"({', '.join(places)},)"
-        compiler.let(f"t = instance({names.of(op, op.name)}, {group})")
-        if compiler.guarded and op.pointwise:
-            for place, arg in places.items():
-                if not compiler.may_broadcast(arg):
-                    compiler.test(f"fills(t, {place})")
-        compiler.finish("t", group, extra)
-        doc = f"Match operands of {op.name}, beginning with n0."
-        return names.function(name, parameters, [compiler.lines], doc)
-
-    @property
-    def sources(self) -> list[str]:
-        """The sources of the functions compiled so far."""
-        functions: list[Any] = [*self.matchers, self.__dict__.get("pair")]
-        return [f.source for f in functions if f is not None]
-
-    def _together(self, compiler: Compiler, arg: PatternVariable, taken: str) -> str:
-        """Return an expression for the slots and the node that a variable may stand for."""
-        op = compiler.names.of(self.op, self.op.name)
-        if arg in compiler.env:
-            return f"within({op}, {compiler.env[arg]}, view, index, {taken})"
-        conditions = compiler.rewrite.conditions
-        decided = any(arg in variables(x) for c in conditions for x in c.args)
-        every = decided or compiler.guarded or compiler.rewrite.ranks is not None
-        return f"{'choices' if every else 'free'}({op}, view, {taken})"
-
-    @staticmethod
-    def _candidates(compiler: Compiler, arg: Term) -> str:
-        """Return an expression for the slots of the operands that may match a term."""
-        key = anchor(arg)
-        if key is ANY or (isinstance(key, type) and key is not Constant):
-            return "list(view)"
-        name = compiler.names.of(key, key.name if isinstance(key, Op) else "leaf")
-        for position, variable in _direct(arg):
-            if variable in compiler.env:
-                what = f"canonical({compiler.env[variable]})"
-                return f"index.get(({name}, {position}, {what}), ())"
-        return f"index.get({name}, ())"
-
-    def _inside(self) -> Iterator[tuple[Op, int]]:
-        """Yield the op and position of each variable by which its application is looked up."""
-        for i, arg in enumerate(self.args):
-            others = {v for x in self.args[:i] + self.args[i + 1 :] for v in variables(x)}
-            for position, variable in _direct(arg):
-                if variable in others:
-                    yield arg.op, position
-
-    def find(self, role: int, slot: int, view: View) -> Match | None:
-        """Match with the operand in a slot playing a role."""
-        node = view.operands[slot]
-        try:
-            match = self.matcher(role)(node, slot, view.operands, view.index)
-        except OutOfSteps:
-            raise endless(self.rewrite) from None
-        if match is None:
-            return None
-        result, rewrite, bindings, slots = match
-        taken = tuple([view.operands[i] for i in slots])
-        return Match(slots, Firing(rewrite, bindings, taken, result))
-
-
-Rule = MatchRule | GatherRule
-
-
-def rule_of(op: Op, rewrite: Rewrite) -> Rule:
-    """Return the rule of a rewrite; what is computed for it is on disk, except for terms."""
-    new: list[Rule] = []
-
-    def facts() -> tuple[bool, dict[str, Any]]:
-        block = isinstance(rewrite.pattern, Block)
-        new.append(GatherRule(op, rewrite) if block else MatchRule(op, rewrite))
-        own = {"op", "rewrite", *new[0].TERMS}
-        return block, {name: x for name, x in vars(new[0]).items() if name not in own}
-
-    block, known = stored_of("rule", rewrite, facts)
-    if new:
-        return new[0]
-    kind: Any = GatherRule if block else MatchRule
-    rule: Rule = object.__new__(kind)
-    vars(rule).update(known, op=op, rewrite=rewrite)
-    return rule
-
-
-def _direct(term: Term) -> list[tuple[int, PatternVariable]]:
-    """Return the variables that are operands of a term themselves, with their positions."""
-    if not isinstance(term, PatternNode) or not isinstance(term.op, Op):
-        return []
-    anywhere = term.op.commutative
-    args = flat_args(term) if is_ac(term.op) else term.args
-    return [
-        (ANYWHERE if anywhere else i, x)
-        for i, x in enumerate(args)
-        if isinstance(x, PatternVariable)
-    ]
-
-
-def _urgency(term: Term, compiler: Compiler) -> tuple[bool, int, bool]:
-    """Order the operands of a pattern: those first that the fewest operands of a view match."""
-    joined = any(v in compiler.env for _, v in _direct(term))
-    return term not in compiler.env, _selectivity(term), not joined
-
-
-def _selectivity(term: Term) -> int:
-    if isinstance(term, PatternVariable):
-        return 3
-    if isinstance(term, PatternNode | Block):
-        return 2 if anchor(term) is ANY else 0
-    return 1
+WHOLE = ((-1, False),)  # of a pair: only the rules that see the whole view may match it
 
 
 class AcMatcher:
     """All rewrites of a selection with one associative and commutative head op, in declared order.
 
-    ``fold(op, constants)`` combines constants that meet in a view, or returns None.
+    ``fold(op, constants)`` combines constants that meet in a view, or returns None.  ``signed`` is
+    True if rewrites match operands with signs and coefficients; only then views have them.
     """
 
     def __init__(
         self, op: Op, rewrites: Sequence[Rewrite], fold: Callable[..., Any] | None = None
     ) -> None:
         self.op = op
+        self.kind = kind_of(op)
         self.fold = fold
         self.rules = [rule_of(op, r) for r in rewrites]
+        blocks = [r for r in self.rules if isinstance(r, GatherRule)]
+        self.gathering = [r for r in blocks if not r.collects]
+        self.collecting = [r for r in blocks if r.collects]
+        self._gathers: dict[Any, list[tuple[int, GatherRule]]] = {}
         # (rule, role) by the key of the operand that may play the role; a role that any operand
         # may play waits for its partner's key to be there.
         self.by_key: dict[Any, list[tuple[int, int]]] = {}
         self.by_partner: dict[Any, list[tuple[int, int]]] = {}
+        self.twins: list[tuple[int, int]] = []  # of x + x, for operands that may occur twice
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule):
-                self.by_key.setdefault(rule.key, []).append((number, -1))
+                continue
+            if rule.twins and rule.roles[0].key is ANY:
+                self.twins.append((number, 0))
                 continue
             for place in rule.leading:
                 role = rule.roles[place]
@@ -298,50 +67,120 @@ class AcMatcher:
                 else:
                     self.by_partner.setdefault(role.partner, []).append((number, place))
         self.always = self.by_partner.pop(ANY, []) + self.by_key.pop(ANY, [])
-        self.keys = frozenset(self.by_key) | frozenset(self.by_partner)
-        matching = [r for r in self.rules if isinstance(r, MatchRule)]
-        self.by_identity = any([r.by_identity for r in matching])
+        self.keys = frozenset([*self.by_key, *self.by_partner])
+        self.classes = any([isinstance(x, type) and x is not Constant for x in self.by_partner])
+        self.matching = [r for r in self.rules if isinstance(r, MatchRule)]
+        self.by_identity = any([r.by_identity for r in self.matching])
         inside: dict[Op, set[int]] = {}
-        for r in matching:
+        for r in self.matching:
             for inner, position in r.inside:
                 inside.setdefault(inner, set()).add(position)
         self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
+        self.linear = frozenset(
+            [i for i, rule in enumerate(self.rules) if rule.linear] if self.kind.scaling else []
+        )
+        self.signed = bool(self.kind.scaling and (self.linear or self.collecting))
+        self.family = self.kind.family if self.signed else self.kind.only
+        self.equal = bool(self.collecting or self.twins)
+        self.products = frozenset([r.key for r in self.gathering if r.factoring])
         self._may: dict[frozenset[Any], bool] = {}
-        self._pairs: dict[tuple[Any, Any], tuple[tuple[int, bool], ...]] = {}
+        self._gather: dict[frozenset[Any], bool] = {}
+        self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
-    def view(self) -> View:
+    def view(self, signed: bool = True, logged: bool = True) -> View:
         """Return an empty view with the indexes that the rewrites look operands up in."""
-        return View(self.by_identity, self.inside)
+        kind = self.kind if signed and self.signed else None
+        return View(self.by_identity, self.inside, kind, bool(kind and self.collecting), logged)
 
     def may_match(self, keys: frozenset[Any]) -> bool:
-        """Return False if the keys of the operands show that no rewrite matches."""
+        """Return False if the keys of different operands show that no rule matches several."""
         may = self._may.get(keys)
         if may is None:
-            may = self._may[keys] = bool(
-                self.always
-                or not self.keys.isdisjoint(keys)
-                or not self.keys.isdisjoint(map(type, keys))
+            may = self._may[keys] = any(
+                [
+                    all([any([plays(key, r.key) for key in keys]) for r in rule.roles])
+                    for rule in self.matching
+                    if not (rule.twins and rule.roles[0].key is ANY)
+                ]
             )
         return may
 
-    def pair(
-        self, a: Variable, b: Variable, accepts: Accepts | None = None, root: Any = None
-    ) -> tuple[Variable, Any, tuple[Any, ...]] | None:
-        """Match a view of two operands; return ``(result, rewrite, bindings)`` or None.
+    def may_gather(self, keys: frozenset[Any]) -> bool:
+        """Return False if the keys of operands that occur twice show that nothing is gathered."""
+        may = self._gather.get(keys)
+        if may is None:
+            rules = [r.key for r in self.gathering if not r.factoring]
+            may = self._gather[keys] = any([plays(x, y) for x in keys for y in rules])
+        return may
 
-        A firing that ``accepts(root, op, operands, firing)`` refuses counts as no match.
+    def idle(self, terms: Iterable[tuple[Variable, bool]], signed: bool) -> bool:
+        """Return True if a short look at normal operands shows that no rewrite matches them.
+
+        Each comes with whether it is taken away.
         """
-        keys = (a.op or key_of(a), b.op or key_of(b))
-        agenda = self._pairs.get(keys)
-        if agenda is None:
-            agenda = self._pairs[keys] = self._pair_agenda(*keys)
-        if not agenda:
-            return None
-        for number, swapped in agenda:
+        split, scaling = self.kind.split, self.kind.scaling if signed else ()
+        products = self.products
+        cores: set[Any] = set()
+        factors: set[Any] = set()
+        layers: dict[Any, list[Any]] = {}
+        once: set[Any] = set()
+        twice: set[Any] = set()
+        for node, taken in terms:
+            x, key = node, node.op if node.op is not None else key_of(node)
+            scale: Any = -1 if taken else 1
+            if key in scaling:
+                parts = split(x)
+                if parts is not None:
+                    (twice if key in once else once).add(key)
+                    layers.setdefault(scale, []).append(key)
+                    scale, x = parts[0] * scale, parts[1]
+                    key = x.op if x.op is not None else key_of(x)
+                elif any([y.__class__ is Constant for y in x.inputs]):
+                    return False  # it may be an array of one number
+            (twice if key in once else once).add(key)
+            if key is not Constant:
+                core = x if key is None or not key.commutative else canonical(x)
+                if core in cores and self.equal:
+                    return False
+                cores.add(core)
+            layers.setdefault(scale, []).append(key)
+            if key in products or node.op in products:
+                factored: Any = node if node.op in products else x
+                for y in leaves(factored, factored.op, (), NEAR):
+                    factor = y if y.op is None or not y.op.commutative else canonical(y)
+                    if factor in factors:
+                        return False
+                    factors.add(factor)
+        if not cores.isdisjoint(factors) or (Constant in twice and self.fold is not None):
+            return False
+        if twice and self.gathering and self.may_gather(frozenset(twice)):
+            return False
+        for scale, keys in layers.items():
+            if len(keys) > 1 and (scale == 1 or self.linear) and self.may_match(frozenset(keys)):
+                return False
+        return True
+
+    def pair(
+        self,
+        a: Variable,
+        b: Variable,
+        accepts: Accepts | None = None,
+        root: Any = None,
+        taken: bool = False,
+    ) -> tuple[Variable, Any, tuple[Any, ...]] | Match | None:
+        """Match a view of two operands, the second of which may be taken away.
+
+        Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
+        firing that ``accepts(root, op, operands, firing)`` refuses counts as no match; for None it
+        returns False if no firing pays that takes these operands.
+        """
+        for number, swapped in self.pairs_of(a, b, taken):
             if number < 0:
-                assert self.fold is not None
-                firing = self.fold(self.op, (a, b))
-                if firing is not None:
+                match = self._whole_pair(a, b, accepts, root, taken)
+                if match is not None:
+                    _, firing, negative = match
+                    if negative or firing.scales:
+                        return match
                     return firing.result, firing.rewrite, firing.bindings
                 continue
             rule = self.rules[number]
@@ -350,32 +189,76 @@ class AcMatcher:
                     found = rule.pair(b, a) if swapped else rule.pair(a, b)
                 except OutOfSteps:
                     raise endless(rule.rewrite) from None
-            else:
-                match = rule.pair(a, b, self.view)
-                firing = None if match is None else match.firing
-                found = firing and (firing.result, firing.rewrite, firing.bindings)
-            if found is not None and (
-                accepts is None
-                or not found[1].may_recompute
-                or accepts(root, self.op, (a, b), found)
-            ):
-                return found  # type: ignore[no-any-return]
+                if found is not None and (
+                    accepts is None
+                    or not found[1].may_recompute
+                    or accepts(root, self.op, (a, b), found)
+                ):
+                    return found  # type: ignore[no-any-return]
         return None
 
-    def _pair_agenda(self, a: Any, b: Any) -> tuple[tuple[int, bool], ...]:
-        """Return the rules that operands of two keys may match, and whether they swap roles."""
+    def pairs_of(self, a: Variable, b: Variable, taken: bool) -> tuple[tuple[int, bool], ...]:
+        """Return the numbers of the rules that two operands may match, by their keys.
+
+        Each comes with whether the operands swap roles.
+        """
+        keys = (a.op or key_of(a), b.op or key_of(b), taken)
+        agenda = self._pairs.get(keys)
+        if agenda is None:
+            agenda = self._pairs[keys] = self._pair_agenda(*keys)
+        return agenda
+
+    def _whole_pair(
+        self, a: Variable, b: Variable, accepts: Accepts | None, root: Any, taken: bool
+    ) -> Match | None:
+        """Match a view of two operands by the rules that see the whole of it."""
+        if a.__class__ is b.__class__ is Constant:
+            firing = None if self.fold is None or taken else self.fold(self.op, (a, b))
+            return None if firing is None else Match((0, 1), firing)
+        if not self._joins(a, b, taken):
+            return None
+        view = self.view()
+        view.add(a)
+        view.add(b, None, taken)
+        matches = self.step(view, accepts, root)
+        return matches[0] if matches else None
+
+    def _joins(self, a: Variable, b: Variable, taken: bool) -> bool:
+        """Return True if rules that see the whole of a view may match one of two operands."""
+        x, y, same = a, b, not taken
+        if self.signed:
+            kind = self.kind
+            p = kind.split(a) if a.op in kind.scaling else None
+            q = kind.split(b) if b.op in kind.scaling else None
+            same = p is not None and q is not None and abs(p[0]) == abs(q[0])
+            if self.collecting and (p is None or q is None):
+                p, q = p or kind.split_array(a), q or kind.split_array(b)
+            x, y = a if p is None else p[1], b if q is None else q[1]
+        return bool(
+            (self.collecting and alike(x, y))
+            or (same and self.linear)
+            or any([rule.joins(a, b, x, y) for rule in self.gathering])
+        )
+
+    def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
+        """Return the rules that operands of two keys may match, and whether they swap roles.
+
+        The number -1 stands for all rules that see the whole view.
+        """
         agenda = []
-        if a is b is Constant and self.fold is not None:
+        scaling = self.kind.scaling if self.signed else ()
+        whole = (
+            (self.fold is not None and a is b is Constant)
+            or (self.collecting and (a == b or a in scaling or b in scaling))
+            or (self.signed and a in scaling and b in scaling)
+            or any([rule.may_join(a, b) for rule in self.gathering])
+        )
+        if whole:
             agenda.append((-1, False))
         for number, rule in enumerate(self.rules):
-            if isinstance(rule, GatherRule):
-                if rule.key is not ANY:
-                    both = plays(a, rule.key) and plays(b, rule.key)
-                else:  # two operands that are instances as they stand must be the same
-                    both = a == b or a is rule.element or b is rule.element
-                if both:
-                    agenda.append((number, False))
-            elif rule.twins:
+            if isinstance(rule, GatherRule) or taken:
+                continue
+            if rule.twins:
                 if a == b:
                     agenda.append((number, False))
             elif len(rule.roles) == 2:
@@ -389,80 +272,229 @@ class AcMatcher:
     def step(
         self,
         view: View,
-        fresh: Collection[int],
         accepts: Accepts | None = None,
         root: Any = None,
     ) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones from it.
 
-        The matches are disjoint, in order of the rules and then of the operands.  ``accepts`` is
-        as in :meth:`pair`.
+        The matches are disjoint: constants first, then like terms, then in order of the rules and
+        of the operands.  ``accepts`` is as in :meth:`pair`.
         """
 
-        def accepted(firing: Firing) -> bool:
-            return (
-                accepts is None
-                or not firing.rewrite.may_recompute
-                or accepts(root, self.op, firing.taken, firing.fired)
-            )
-
-        agenda: list[tuple[int, int, int]] = []
-        index, operands = view.index, view.operands
+        operands = view.operands
+        if len(operands) == 2 and not self._may_join(view):
+            return []
+        fresh, view.fresh = view.fresh, []
         if len(operands) <= runtime.WHOLE:  # a variable may stand for several, old and new
             fresh = list(operands)
-        present = {*index, *map(type, index)}
-        waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
-        waiting += self.always
-        by_key: dict[Any, Collection[int]] = {}
-        if len(fresh) == len(operands):
-            by_key = {key: list(index[key]) for key in view.keys if key in index}
-        else:
-            grouped: dict[Any, list[int]] = {}
-            for slot in fresh:
-                node = operands[slot]
-                key = node.op if node.op is not None else key_of(node)
-                grouped.setdefault(key, []).append(slot)
-            by_key.update(grouped)
-        gathered = set()
-        for key, slots in by_key.items():
-            classes = self.by_key.get(type(key), ())
-            for number, place in (*self.by_key.get(key, ()), *classes, *waiting):
-                rule = self.rules[number]
-                if isinstance(rule, MatchRule):
-                    agenda.extend([(number, slot, place) for slot in slots])
-                elif rule.enter(slots, view):
-                    gathered.add(number)
-        agenda.extend([(number, -1, 0) for number in gathered])
         matches: list[Match] = []
-        if self.fold is not None and len(index.get(Constant, ())) > 1:
+
+        def take(match: Match | None) -> None:
+            if match is not None:
+                firing = match.firing
+                if (
+                    accepts is None
+                    or not firing.rewrite.may_recompute
+                    or accepts(root, self.op, firing.taken, firing.fired)
+                ):
+                    view.remove(match.slots)
+                    matches.append(match)
+
+        if self.fold is not None:
             folded = self._folded(view)
             if folded is not None:
-                self._take(folded, view, matches)
-        agenda.sort()
-        for number, slot, place in agenda:
+                view.remove(folded.slots)
+                matches.append(folded)
+        for key in view.met:
+            members = view.alike.get(key, ())
+            if len(members) > 1:
+                take(self._collected(members, view))
+        view.met.clear()
+        fresh = [i for i in fresh if i in operands]
+        for number, slot, place, key in self._agenda(view, fresh) if fresh else ():
             rule = self.rules[number]
             if isinstance(rule, GatherRule):
-                for match in rule.gather(view):
-                    if accepted(match.firing):
-                        self._take(match, view, matches)
+                needed = None
+                if accepts is not None and rule.rewrite.may_recompute:
+                    needed = partial(self._may_pay, accepts, root)
+                for match in rule.gather(view, needed):
+                    take(match)
             elif slot in operands:
-                matched = rule.find(place, slot, view)
-                if matched is not None and accepted(matched.firing):
-                    self._take(matched, view, matches)
+                found = rule.find(place, slot, view.layers[key])
+                if found is not None:
+                    take(self._scaled(found, key, view))
         return matches
 
-    @staticmethod
-    def _take(match: Match, view: View, matches: list[Match]) -> None:
-        view.remove(match.slots)
-        matches.append(match)
+    def _may_pay(self, accepts: Accepts, root: Any, taken: Sequence[Variable]) -> bool:
+        """Return False if no firing that gathers some operands pays."""
+        return accepts(root, self.op, taken, None)
+
+    def _agenda(self, view: View, fresh: Sequence[int]) -> list[tuple[int, int, int, Any]]:
+        """Return the rules to try on the operands that are new to a view, in order.
+
+        Each comes with a slot, the role that its operand plays, and its layer.
+        """
+        agenda: list[tuple[int, int, int, Any]] = []
+        if self.matching:
+            for key, layer in view.layers.items():
+                if len(layer.operands) > 1:
+                    if key == (view.flipped, None):
+                        self._roles(agenda, layer, fresh, key, None)
+                    elif self.linear:
+                        self._roles(agenda, layer, fresh, key, self.linear)
+        if self.gathering:
+            for number, slots in self._instances(view, fresh).items():
+                rule = self.rules[number]
+                assert isinstance(rule, GatherRule)
+                if rule.enter(slots, view):
+                    agenda.append((number, -1, 0, None))
+        agenda.sort(key=itemgetter(0, 1, 2))
+        return agenda
+
+    def _may_join(self, view: View) -> bool:
+        """Return False if no rule matches the two operands of a view, by a short look at them."""
+        (i, a), (j, b) = view.operands.items()
+        taken = view.is_negative(i)
+        if taken != view.is_negative(j):
+            if taken:
+                a, b = b, a
+            taken = True
+        elif taken:
+            return True
+        agenda = self.pairs_of(a, b, taken)
+        return bool(agenda) and (agenda != WHOLE or self._joins(a, b, taken))
+
+    def _roles(
+        self,
+        agenda: list[tuple[int, int, int, Any]],
+        layer: Layer,
+        fresh: Collection[int],
+        name: Any,
+        only: Container[int] | None,
+    ) -> None:
+        """Append the roles that the new operands of a layer may play, of all rules or some."""
+        index, operands = layer.index, layer.operands
+        present = {*index, *map(type, index)} if self.classes else index
+        waiting = [r for key in self.by_partner if key in present for r in self.by_partner[key]]
+        waiting += self.always
+        by_key: dict[Any, list[int]] = {}
+        repeated = bool(self.twins) and (layer.repeated or self.op in index)
+        for slot in fresh:
+            node = operands.get(slot)
+            if node is not None:
+                if repeated:
+                    for number, place in self.twins:
+                        if only is None or number in only:
+                            agenda.append((number, slot, place, name))
+                key = node.op if node.op is not None else key_of(node)
+                if key in by_key:
+                    by_key[key].append(slot)
+                else:
+                    by_key[key] = [slot]
+        for key, slots in by_key.items():
+            for number, place in (
+                *self.by_key.get(key, ()),
+                *self.by_key.get(type(key), ()),
+                *waiting,
+            ):
+                if only is None or number in only:
+                    agenda.extend([(number, slot, place, name) for slot in slots])
+
+    def _instances(self, view: View, fresh: Collection[int]) -> dict[int, list[int]]:
+        """Return the new operands that may be instances of each gather rule's element."""
+        operands, cores, gathers, known = view.operands, view.cores, self.gathers, self._gathers
+        instances: dict[int, list[int]] = {}
+        for slot in fresh:
+            node = operands[slot]
+            key = node.op if node.op is not None else key_of(node)
+            scaled = slot in cores
+            rules = known.get(key)
+            if rules is None:
+                rules = gathers(key)
+            for number, rule in rules:
+                if number in self.linear:
+                    if scaled and rule.key is not self.kind.scale:
+                        continue
+                elif view.negative and view.is_negative(slot):
+                    continue
+                instances.setdefault(number, []).append(slot)
+            if scaled:
+                for number, rule in gathers(key_of(cores[slot][1])):
+                    if number in self.linear and rule.key is not self.kind.scale:
+                        instances.setdefault(number, []).append(slot)
+        return instances
+
+    def gathers(self, key: Any) -> list[tuple[int, GatherRule]]:
+        """Return the gather rules, with their numbers, whose elements operands of a key may be."""
+        rules = self._gathers.get(key)
+        if rules is None:
+            rules = self._gathers[key] = [
+                (number, rule)
+                for number, rule in enumerate(self.rules)
+                if isinstance(rule, GatherRule) and not rule.collects and plays(key, rule.key)
+            ]
+        return rules
+
+    def _collected(self, members: Any, view: View) -> Match | None:
+        """Return the match that combines like terms, if it is valid."""
+        slots = tuple(sorted(members))
+        group = view.taken(slots)
+        arrays = view.arrays
+        core = arrays[slots[0]][1] if slots[0] in arrays else view.core(slots[0])
+        bare = not all([i in arrays or abs(view.cores.get(i, (1,))[0]) != 1 for i in slots])
+        if bare and view.kind is not None and core.op in view.kind.family:
+            return None  # a sum that stays closed; relations on pairs may match it
+        dtype = core.type.dtype
+        scales = [-members[i] if view.flipped else members[i] for i in slots]
+        # Subtract -5 y - y as 5 y + y if there is a term to subtract it from.
+        negative = all(
+            [view.is_negative(i) and x < 0 for i, x in zip(slots, scales, strict=True)]
+        ) and not view.all_taken(slots)
+        if negative:
+            scales = [-x for x in scales]
+        coefficients = [coefficient(x, dtype) for x in scales]
+        for k, i in enumerate(slots if arrays else ()):
+            if i in arrays and scales[k] == arrays[i][0].uniform:
+                coefficients[k] = arrays[i][0]
+        like = runtime.instance(self.op, group)
+        for rule in self.collecting:
+            built = rule.build((core, dtype), coefficients, like, group)
+            if built is not None:
+                sign = (-1,) if negative else ()
+                return Match(slots, Firing(built[1], built[2], group, built[0], sign), negative)
+        return None
+
+    def _scaled(self, found: Any, layer: Any, view: View) -> Match:
+        """Return the match of operands of one sign and coefficient."""
+        result, rewrite, bindings, slots = found
+        sign, number = layer
+        negative = sign != view.flipped
+        taken = view.taken(slots)
+        scales: tuple[Any, ...] = ()
+        if number is not None:
+            result = self.kind.scaled(number, result)
+        if negative or number is not None:
+            scale = 1 if number is None else number
+            scales = (-scale if negative else scale,)
+        return Match(slots, Firing(rewrite, bindings, taken, result, scales), negative)
 
     def _folded(self, view: View) -> Match | None:
         """Return the match that combines the constants of a view, if it is valid."""
         assert self.fold is not None
+        if Constant not in view.keys:
+            return None
+        places = [
+            i
+            for sign in (False, True)
+            if (sign, None) in view.layers
+            for i in view.layers[sign, None].index.get(Constant, ())
+        ]
+        if len(places) < 2:
+            return None
         # Constants of a narrower dtype than the view's would round or wrap around on their own.
         wide = np.result_type(*{x.type.dtype for x in view.operands.values()})
-        slots = tuple([i for i in sorted(view.index[Constant]) if view.operands[i].dtype == wide])
+        slots = tuple([i for i in sorted(places) if view.operands[i].type.dtype == wide])
         if len(slots) < 2:
             return None
-        firing = self.fold(self.op, tuple([view.operands[i] for i in slots]))
+        firing = self.fold(self.op, tuple([view.written(i) for i in slots]))
         return None if firing is None else Match(slots, firing)

@@ -6,22 +6,29 @@ A hash join puts operands into buckets by the values of the variables that the i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from relgraph.ir.forks import cached_property
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
-from relgraph.relations.clause import Rewrite
+from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.generated_names import Names
 from relgraph.relations.generated_source import STEPS, Line
 from relgraph.relations.matcher import Compiler, endless
 from relgraph.relations.matcher_store import stored_of
-from relgraph.relations.nary import alike
-from relgraph.relations.operand_index import ANY, Buckets, Firing, Match, View, anchor
-from relgraph.relations.pattern import Block, PatternNode, PatternVariable, Term
-from relgraph.relations.runtime import OutOfSteps
+from relgraph.relations.nary import NEAR, alike, canonical, kind_of, leaves
+from relgraph.relations.operand_index import Buckets, Firing, Match, View, anchor, plays
+from relgraph.relations.pattern import (
+    Block,
+    PatternNode,
+    PatternVariable,
+    Term,
+    subterms,
+    variables,
+)
+from relgraph.relations.runtime import OutOfSteps, unit
 
 DEALT = "slots, operands, buckets, keys, ready, shared"  # the parameters that deal operands
 
@@ -29,24 +36,46 @@ DEALT = "slots, operands, buckets, keys, ready, shared"  # the parameters that d
 class GatherRule:
     """Gathers operands that are instances of one element, such as ``A @ x1 + ... + A @ xk``.
 
-    Operands with the key ``element`` are instances as they stand.  Those with ``key`` may go into
-    buckets; it is ANY if an operand x counts as ``1 * x``.
+    Operands with the key ``key`` may go into buckets.  A rule ``collects`` if it computes one
+    coefficient from those of like terms, as ``a x + b x = (a + b) x`` does.  It is ``linear`` if it
+    gathers terms with coefficients as well: ``2 A x + 3 A y = A (2 x + 3 y)``, since what is
+    additive commutes with numbers.  It is ``factoring`` if the element is itself a product: then
+    a number, or 1, may stand in the place of a factor.
     """
 
-    TERMS = frozenset({"own", "_reductions", "_whole"})  # attributes that are not on disk
+    TERMS = frozenset({"own", "_reductions"})  # attributes that are not on disk
 
     def __init__(self, op: Op, rewrite: Rewrite) -> None:
         block = rewrite.pattern
         assert isinstance(block, Block)
         self.op = op
+        self.kind = kind_of(op)
         self.rewrite = rewrite
         self.own = block.own[0]
-        self.element = self.key = anchor(block.element)
+        self.key = anchor(block.element)
+        self.shared = tuple(self._shared_positions(block.element))
         self.guarded = not rewrite.pointwise
         self._reductions = [c for c in rewrite.conditions if c.kind == "reduce"]
-        self._whole = self._unit(block.element) if self._reductions else None
-        if self._whole is not None:
-            self.key = ANY
+        self.collects = (
+            bool(self._reductions)
+            and any([c.kind == "check" and c.args == (self.own,) for c in rewrite.conditions])
+            and self.key is self.kind.scale
+            and self._unit(block.element) is not None
+        )
+        self.linear = (
+            bool(self.kind.scaling)
+            and is_linear(rewrite)
+            and any(
+                isinstance(x, Block) and x.op is op and x.element == self.own
+                for x in subterms(rewrite.result)
+            )
+        )
+        self.factoring = (
+            not self.guarded
+            and not self._reductions
+            and is_ac(self.key)
+            and self.key.identity is not None
+        )
 
     def __getattr__(self, name: str) -> Any:
         return computed(self, name)
@@ -60,9 +89,6 @@ class GatherRule:
     def _compile_deal(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
         bodies = [self._dealt(compiler, shared)]
-        if self._whole is not None:
-            other = Compiler(self.rewrite, compiler.names, f"{DEALT}, slot, n0")
-            bodies.append(self._dealt_whole(other, self._whole, shared))
         doc = f"Put operands of {self.op.name} into buckets, by what they share as the element."
         return compiler.names.function("deal", DEALT, bodies, doc)
 
@@ -75,8 +101,12 @@ class GatherRule:
     def _compile_build(self) -> Callable[..., Any]:
         compiler, shared = self._matched()
         compiler.lines, compiler.inner = [], []
+        if self.collects:  # coefficients come from the view, without a match
+            own = [c for c in compiler.done if any(self.own in variables(x) for x in c.args)]
+            compiler.done = own
         compiler.done = [c for c in compiler.done if c not in self._reductions]
         compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
+        compiler.signed = self.linear
         if shared:
             compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
         compiler.finish("t", "group")
@@ -122,20 +152,12 @@ class GatherRule:
             ("else: keys[slot] = [key]", False),
         ]
 
-    def _dealt_whole(
-        self, compiler: Compiler, whole: PatternVariable, shared: Sequence[PatternVariable]
-    ) -> list[Line]:
-        """Return the lines for an operand x that is an instance as ``1 * x``."""
-        element = compiler.rewrite.pattern.element
-        compiler.done.extend(c for c in compiler.rewrite.conditions if c.kind == "reduce")
-        one = f"unit({compiler.names.of(element.op, element.op.name)}, n0.type.dtype)"
-        compiler.nodes.add(whole)
-        compiler.env[self.own] = "one"
-        compiler.bind(whole, "n0")
-        lines = self._dealt(compiler, shared)
-        # Folding combines the constants of a view, and checks for overflow.
-        whole_only: list[Line] = [("if n0.__class__ is not Constant:", True)]
-        return [*lines[:2], *whole_only, (f"one = {one}", False), *lines[2:]]
+    def _shared_positions(self, element: Term) -> Iterator[int]:
+        """Yield the positions of the operands that all instances of an element share."""
+        if isinstance(element, PatternNode) and isinstance(element.op, Op):
+            for i, x in enumerate(element.args if not element.op.commutative else ()):
+                if isinstance(x, PatternVariable) and x != self.own:
+                    yield i
 
     def _unit(self, element: Term) -> PatternVariable | None:
         """Return the variable that is the whole element where its own part is the identity."""
@@ -164,47 +186,157 @@ class GatherRule:
         buckets = view.buckets.get(self)
         if buckets is None:
             buckets = view.buckets[self] = Buckets()
+        waiting = buckets.waiting
+        waiting.update(dict.fromkeys(slots))
+        if len(waiting) == 1 and not buckets.keys and not (self.factoring and self._pairs(view)):
+            return False
+        slots, buckets.waiting = list(waiting), {}
+        if self.linear and view.cores and self.key is not self.kind.scale:
+            operands: Any = {i: view.core(i) for i in slots}
+        else:
+            operands = view.operands
         tables = buckets.members, buckets.keys, buckets.ready, buckets.shared
         try:
-            self.deal(slots, view.operands, *tables)
+            self.deal(slots, operands, *tables)
         except OutOfSteps:
             raise endless(self.rewrite) from None
+        if self.factoring and len(view.operands) == 2:
+            buckets.ready.update(dict.fromkeys(buckets.members))
         return bool(buckets.ready)
 
-    def pair(self, a: Variable, b: Variable, view: Callable[[], View]) -> Match | None:
-        """Match a view of two operands."""
-        if self.key is not self.element and self.element not in (a.op, b.op) and not alike(a, b):
-            return None
-        both = view()
-        if not self.enter((both.add(a), both.add(b)), both):
-            return None
-        return next(iter(self.gather(both)), None)
+    def _pairs(self, view: View) -> bool:
+        """Return True if a view has two operands, one of which may be a factor of the other."""
+        if len(view.operands) != 2:
+            return False
+        (i, a), (j, b) = view.operands.items()
+        return self.joins(a, b, view.core(i), view.core(j))
 
-    def gather(self, view: View) -> Iterable[Match]:
-        """Yield matches for the full buckets, beginning with those that save most."""
+    def may_join(self, a: Any, b: Any) -> bool:
+        """Return True if operands with these keys, or their cores, may be gathered."""
+        key = self.key
+        first, second = plays(a, key), plays(b, key)
+        if self.factoring and (first or second):
+            return True
+        if not self.linear:
+            return first and second
+        scaling = self.kind.scaling
+        return (first or a in scaling) and (second or b in scaling)
+
+    def joins(self, a: Variable, b: Variable, x: Variable, y: Variable) -> bool:
+        """Return True if two operands, or their cores x and y, may be gathered."""
+        key: Any = self.key
+        if self.factoring:
+            first = leaves(a if a.op is key else x, key, (), NEAR)
+            second = leaves(b if b.op is key else y, key, (), NEAR)
+            if len(first) == len(second) == 1:
+                return False
+            return not set(map(canonical, first)).isdisjoint(map(canonical, second))
+        if not (plays(x.op, key) and plays(y.op, key)):
+            return False
+        return all([alike(x.inputs[i], y.inputs[i]) for i in self.shared])
+
+    def gather(
+        self, view: View, accepts: Callable[[Sequence[Variable]], bool] | None = None
+    ) -> Iterable[Match]:
+        """Yield matches for the full buckets, beginning with those that save most.
+
+        Nothing is built from instances of the element that ``accepts`` refuses.
+        """
         buckets = view.buckets[self]
-        ready = [key for key in buckets.ready if len(buckets.members.get(key, ())) > 1]
+        ready = [key for key in buckets.ready if buckets.members.get(key)]
         buckets.ready.clear()
         if len(ready) > 1:
             ready.sort(key=lambda key: -self._saving(view, buckets.members[key]))
         for key in ready:
             members = buckets.members.get(key, {})
+            if self.factoring:
+                members = self._factored(key, members, view)
             if len(members) < 2:
                 continue
-            slots = tuple(sorted(members))
-            group = tuple([view.operands[i] for i in slots])
-            like = group[0].type if self.guarded else runtime.instance(self.op, group)
-            built = self.build(key, [members[i] for i in slots], like, group)
-            if built is not None:
-                yield Match(slots, Firing(built[1], built[2], group, built[0]))
+            if accepts is not None:
+                nodes = [x for i in members for x in (view.operands[i], view.core(i))]
+                if not accepts([x for x in nodes if plays(x.op, self.key)]):
+                    continue
+            match = self._built(key, members, view)
+            if match is not None:
+                yield match
+
+    def _factored(self, key: tuple[Any, ...], members: dict[int, Any], view: View) -> Any:
+        """Return the operands of a bucket to gather.
+
+        An operand that is the shared factor, with or without a number, saves no product.  It is
+        gathered only if the whole sum then becomes one product; otherwise polynomials would not
+        keep a form.
+        """
+        shared = key[0]
+        left = len(view.operands) - len(members)
+        if len(key) != 2 or not isinstance(shared, Variable):
+            return members
+        if all(map(_is_number, members.values())):
+            return {}  # like terms: their coefficients may add up to infinity
+        if left == 0:
+            return members
+        if left == 1 and not _is_number(shared):
+            (slot,) = [i for i in view.operands if i not in members]
+            split = view.cores.get(slot)
+            node = view.operands[slot]
+            one = unit(self.key, shared.type.dtype)
+            if node.type.dtype is shared.type.dtype:
+                if alike(node, shared):
+                    return members | {slot: one}
+                if split is not None and alike(split[1], shared):
+                    return members | {slot: constant(split[0], shared.type.dtype)}
+        if _is_number(shared):
+            return {}
+        return {i: x for i, x in members.items() if not _is_number(x)}
+
+    def _built(self, key: tuple[Any, ...], members: dict[int, Any], view: View) -> Match | None:
+        """Return the match of some operands."""
+        slots = tuple(sorted(members))
+        owns = [members[i] for i in slots]
+        group = view.taken(slots)
+        like = group[0].type if self.guarded else runtime.instance(self.op, group)
+        scales: tuple[Any, ...] = ()
+        negative, number = False, 1
+        terms = owns
+        if self.linear and (view.negative or view.flipped or view.cores):
+            if self.key is self.kind.scale:
+                scales = tuple([-1 if view.is_negative(i) else 1 for i in slots])
+            else:
+                scales = tuple([view.scale(i) for i in slots])
+            if any([x.type.dtype is not group[0].type.dtype for x in owns]):
+                return None
+            terms, number, negative = self.kind.spread(owns, scales)
+            if all([c == 1 for c in scales]):
+                scales = ()
+        built = self.build(key, terms, like, group)
+        if built is None:
+            return None
+        result, rewrite, bindings = built
+        if scales:
+            bindings = tuple([owns if x is terms else x for x in bindings])
+            result = self.kind.scaled(number, result)
+        return Match(slots, Firing(rewrite, bindings, group, result, scales), negative)
 
     @staticmethod
     def _saving(view: View, members: dict[int, Any]) -> int:
-        node = view.operands[next(iter(members))]
+        node = view.core(next(iter(members)))
         if node.op is None:
             return 0
         cost = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
         return (len(members) - 1) * cost
+
+
+def is_linear(rewrite: Rewrite) -> bool:
+    """Return True if a rewrite also holds for its operands times a number, by its labels.
+
+    The coefficient is one more rounding, and the coefficient of an infinity may be lost.
+    """
+    return not rewrite.exact and getattr(rewrite.source, "specials", "") == "assumes_finite"
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, Constant) and not x.ndim
 
 
 def computed(rule: Any, name: str) -> Any:

@@ -32,6 +32,7 @@ from relgraph.relations.pattern import (
     subterms,
     text,
     variables,
+    without_brackets,
 )
 from relgraph.relations.rank_classes import RankClasses
 
@@ -95,6 +96,14 @@ class Rewrite:
             and any(isinstance(x, PatternNode | Block) for x in self.pattern.args)
         )
         return built and inner
+
+    @cached_property
+    def any_brackets(self) -> bool:
+        """Whether products of matrices match in any bracketing.
+
+        They match as written if other brackets would round differently or are all that changes.
+        """
+        return not self.exact and without_brackets(self.pattern) != without_brackets(self.result)
 
     @cached_property
     def shallow(self) -> bool:

@@ -37,6 +37,8 @@ from relgraph.relations.pattern import (
     PatternVariable,
     Rest,
     Term,
+    brackets_of,
+    chained_args,
     flat_args,
     subterms,
     text,
@@ -86,6 +88,7 @@ class Compiler:
         self.guarded = not rewrite.pointwise
         self.done: list[Suspended] = []
         self.made = 0
+        self.signed = False  # terms of a block may be subtracted
         self.inner: list[str] = []  # intermediates that are computed in a dtype of their own
         self.own: set[PatternVariable] = set()  # bound to lists, with a value for each operand
 
@@ -334,6 +337,10 @@ class Compiler:
             self.match_ac(term, at)
             return
         self.match_head(op, at, head)
+        factors = chained_args(term)
+        if len(factors) > 2 and self.rewrite.any_brackets:
+            self.match_bracketings(op, factors, brackets_of(term), at)
+            return
         places = [f"{at}_{i}" for i in range(len(term.args))]
         if any(isinstance(x, Rest) for x in term.args):
             self.match_sequences(term.args, places, at)
@@ -370,6 +377,14 @@ class Compiler:
             self.loop(target, f"({at}.inputs, {at}.inputs[::-1])", 1)
         elif places:
             self.let(f"{target} = {at}.inputs")
+
+    def match_bracketings(self, op: Any, factors: Sequence[Term], brackets: Any, at: str) -> None:
+        """Match a product of matrices in any bracketing; a variable may stand for several."""
+        places = [f"{at}_{i}" for i in range(len(factors))]
+        name = self.op_value(op)
+        self.loop(", ".join(places), f"segments({name}, {at}, {len(factors)}, {brackets})", 2)
+        for i in sorted(range(len(places)), key=lambda i: (_cost(factors[i]), i)):
+            self.match(factors[i], places[i])
 
     def match_sequences(self, args: Sequence[Term], places: Sequence[str], at: str) -> None:
         """Name the operands of a node, where one or two of them are sequences of any length."""
@@ -684,7 +699,8 @@ class Compiler:
         op = self.names.of(block.op, block.op.name)
         name = self.fresh("b")
         if block.element == own:
-            body.append(f"{name} = apply_chain({op}, {terms})")
+            chain = "total" if self.signed else "apply_chain"
+            body.append(f"{name} = {chain}({op}, {terms})")
         else:
             each, inner = self.fresh("e"), list[str]()
             self.env[own] = each

@@ -9,15 +9,227 @@ graph.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import combinations
 from operator import attrgetter
 from typing import Any
 
-from relgraph.ir.node import Variable, apply_chain
+import numpy as np
+
+from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 
 _RANK = attrgetter("ndim")
 NEAR = 64  # how many nested applications a pattern looks through below its root
+
+
+class Kind:
+    """How an associative and commutative op takes operands away, and scales them.
+
+    A sum is a multiset of (coefficient, term): subtraction and negation give negative coefficients,
+    and multiplication by a number gives others.  Ops without inverses have no coefficients.
+
+    Attributes
+    ----------
+    op : Op
+        The op.
+    difference, inverse, scale : Op or None
+        Those of the op.
+    family, only : frozenset of Op
+        The op with those that take away operands, if it has inverses, and the op alone.
+    scaling : frozenset of Op
+        The ops of operands that may have a coefficient.
+    """
+
+    __slots__ = ("difference", "family", "inverse", "only", "op", "scale", "scaling")
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.difference: Any = op.difference
+        self.inverse: Any = op.inverse
+        self.scale: Any = op.scale
+        self.family: frozenset[Any] = frozenset([op])
+        self.only = self.family
+        self.scaling: frozenset[Any] = frozenset()
+        if op.inverse is not None and op.scale is not None:
+            self.family |= {op.difference, op.inverse}
+            self.scaling = frozenset([op.inverse, op.scale, op.scale.difference]) - {None}
+
+    def __reduce__(self) -> Any:
+        return kind_of, (self.op,)
+
+    def opens(self, x: Variable, dtype: Any, closed: Container[Variable] = ()) -> bool:
+        """Return True if an operand's own operands belong to an outer application of a dtype."""
+        op = x.op
+        return (
+            op in self.family
+            and x.type.dtype is dtype
+            and (op is self.op or dtype.kind in "fi")
+            and x not in closed
+            and uniform(x)
+        )
+
+    def split(self, node: Variable) -> tuple[Any, Variable] | None:
+        """Return the coefficient and the core of an operand, or None if it has no coefficient."""
+        op: Any = node.op
+        dtype = node.type.dtype
+        if op is self.inverse:
+            x = node.inputs[0]
+            if x.type.dtype is not dtype or dtype.kind not in "fi":
+                return None
+            inner = self.split(x) if x.op is self.scale else None
+            return (-1, x) if inner is None else (-inner[0], inner[1])
+        if op is self.scale:
+            a, b = node.inputs
+            if a.__class__ is Constant or b.__class__ is Constant:
+                c, rest = (a, b) if a.__class__ is Constant else (b, a)
+                return self._scaled(c, rest, node)
+            if a.op is op or b.op is op:
+                scale: Any = op
+                operands = leaves(node, scale, (), NEAR)
+                numbers = [x for x in operands if x.__class__ is Constant]
+                if len(numbers) == 1 and len(operands) > 1:
+                    rest = combined(scale, [x for x in operands if x is not numbers[0]])
+                    return self._scaled(numbers[0], rest, node)
+            return None
+        if op not in self.scaling:
+            return None
+        x, y = node.inputs  # a quotient
+        if y.__class__ is not Constant or dtype.kind != "f":
+            return None
+        inverted = inverse_number(y)
+        return None if inverted is None else self._scaled(inverted, x, node)
+
+    def split_array(self, node: Variable) -> tuple[Any, Variable] | None:
+        """Return a factor that is zero or an array of one number, and the other, if it has one."""
+        if node.op is not self.scale:
+            return None
+        factors = leaves(node, node.op, (), NEAR)
+        arrays = [x for x in factors if isinstance(x, Constant)]
+        if len(arrays) != 1 or len(factors) < 2:
+            return None
+        c, others = arrays[0], [x for x in factors if x is not arrays[0]]
+        if c.uniform is None or not np.isfinite(c.uniform):
+            return None
+        rest = others[0] if len(others) == 1 else combined(node.op, others)
+        return (c, rest) if c.type.dtype is rest.type.dtype else None
+
+    @staticmethod
+    def _scaled(c: Any, rest: Variable, node: Variable) -> tuple[Any, Variable] | None:
+        if c.ndim or rest.type is not node.type or c.type.dtype is not node.type.dtype:
+            return None
+        value = None if rest.__class__ is Constant else number_of(c)
+        return (value, rest) if value else None
+
+    def scaled(self, number: Any, core: Variable) -> Variable:
+        """Return a core with a positive coefficient."""
+        if number == 1:
+            return core
+        assert self.scale is not None
+        factor = coefficient(number, core.type.dtype)
+        if core.__class__ is Constant:
+            return constant(self.scale.perform(factor.value, core.value), core.type.dtype)
+        return apply(self.scale, (factor, core))
+
+    def spread(
+        self, terms: Sequence[Variable], scales: Sequence[Any]
+    ) -> tuple[list[Variable], Any, bool]:
+        """Return terms with coefficients, a number that all have in common, and their sign.
+
+        The sign is True if all are negative; the terms then have the opposite ones.
+        """
+        negative = max(scales) < 0
+        sizes = {abs(x) for x in scales}
+        number = sizes.pop() if len(sizes) == 1 else 1
+        spread = []
+        for x, scale in zip(terms, scales, strict=True):
+            part = self.scaled(1 if number != 1 else abs(scale), x)
+            flipped = (scale < 0) != negative
+            spread.append(apply(self.inverse, (part,)) if flipped else part)
+        return spread, number, negative
+
+    def negated(self, node: Variable) -> Variable:
+        """Return an operand that takes away a node."""
+        if isinstance(node, Constant):
+            return constant(-node.value)
+        assert self.inverse is not None
+        return apply(self.inverse, (node,))
+
+    def joined(self, added: Sequence[Variable], taken: Sequence[Variable]) -> Variable:
+        """Return the application to some operands that takes away others."""
+        if not taken:
+            return combined(self.op, added)
+        away = combined(self.op, taken)
+        if not added:
+            return self.negated(away)
+        assert self.difference is not None
+        return apply(self.difference, (combined(self.op, added), away))
+
+    def terms(
+        self, node: Variable, closed: Container[Variable] = ()
+    ) -> tuple[list[tuple[Variable, bool]], list[Variable]]:
+        """Return the signed operands below a node, and the applications that were opened.
+
+        An application that occurs twice stays closed.
+        """
+        dtype = node.type.dtype
+        opened, twice = {node}, set[Variable]()
+        queue = [node] if uniform(node) else []
+        for parent in queue:  # grows during the loop
+            for x in parent.inputs:
+                if x in opened:
+                    twice.add(x)
+                elif self.opens(x, dtype, closed):
+                    opened.add(x)
+                    queue.append(x)
+        opened -= twice
+        operands: list[tuple[Variable, bool]] = []
+        inner: list[Variable] = []
+        stack = [(node, False)]
+        while stack:
+            x, negative = stack.pop()
+            if x not in opened:
+                operands.append((x, negative))
+                continue
+            inner.append(x)
+            if len(x.inputs) == 1:
+                stack.append((x.inputs[0], not negative))
+            else:
+                stack.append((x.inputs[1], negative != (x.op is self.difference)))
+                stack.append((x.inputs[0], negative))
+        return operands, inner
+
+
+@cache
+def kind_of(op: Op) -> Kind:
+    """Return the kind of an associative and commutative op."""
+    return Kind(op)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def coefficient(number: Any, dtype: Any) -> Constant:
+    """Return a number as a constant."""
+    return constant(number, dtype)
+
+
+@lru_cache(maxsize=1024)
+def number_of(c: Constant) -> Any:
+    """Return the one number of a constant, or None if it has several, or is not finite."""
+    value = c.uniform
+    return None if value is None or not np.isfinite(value) else value.item()
+
+
+@lru_cache(maxsize=1024)
+def inverse_number(c: Variable) -> Constant | None:
+    """Return ``1 / c`` for a constant float, or None where that is infinite or subnormal."""
+    value = c.uniform if isinstance(c, Constant) and not c.ndim else None
+    if value is None or c.dtype.kind != "f":
+        return None
+    with np.errstate(all="ignore"):
+        inverted = np.true_divide(1, value, dtype=c.dtype)
+    normal = np.finfo(c.dtype).tiny <= np.abs(inverted) < np.inf
+    return constant(inverted, c.dtype) if normal else None
 
 
 def uniform(node: Variable) -> bool:
@@ -128,3 +340,50 @@ def alike(a: Variable, b: Variable, regroup: bool = True) -> bool:
 def combined(op: Op, operands: Iterable[Variable]) -> Variable:
     """Return an op applied to operands; those of lower rank, which broadcast, come first."""
     return apply_chain(op, sorted(operands, key=_RANK))
+
+
+def sequence(op: Op, node: Variable) -> list[Variable]:
+    """Return the factors of a product of matrices in order, in whatever bracketing it has.
+
+    Only what has two dimensions or more stands between two others.
+    """
+    factors: list[Variable] = []
+    stack = [(node, False, False)]
+    while stack:
+        x, left, right = stack.pop()
+        opens = x.op is op and x.type.dtype is node.type.dtype and uniform(x)
+        inside = (
+            opens and (not left or x.inputs[0].ndim > 1) and (not right or x.inputs[1].ndim > 1)
+        )
+        if inside and len(stack) + len(factors) < NEAR:
+            stack.append((x.inputs[1], True, right))
+            stack.append((x.inputs[0], left, True))
+        else:
+            factors.append(x)
+    return factors
+
+
+def segments(op: Op, node: Variable, number: int, brackets: Any) -> Iterator[tuple[Variable, ...]]:
+    """Yield a product of matrices as one of fewer factors, first with the brackets of a pattern.
+
+    These are pairs, nested as the products are, with None for each factor.
+    """
+    written: list[Variable] = []
+    stack = [(node, brackets)]
+    while stack:
+        x, shape = stack.pop()
+        if shape is None:
+            written.append(x)
+        elif x.op is op and x.type.dtype is node.type.dtype:
+            stack += [(x.inputs[1], shape[1]), (x.inputs[0], shape[0])]
+        else:
+            break
+    first = tuple(written) if len(written) == number else None
+    if first is not None:
+        yield first
+    factors = sequence(op, node)
+    for cuts in combinations(range(1, len(factors)), number - 1):
+        ends = zip((0, *cuts), (*cuts, len(factors)), strict=True)
+        parts = tuple([apply_chain(op, factors[i:j]) for i, j in ends])
+        if parts != first:
+            yield parts

@@ -398,6 +398,27 @@ def check_nesting(*terms: Term) -> None:
             stack.append((term.element, depth + 1))
 
 
+def chained_args(term: Term) -> list[Term]:
+    """Return the factors of a product of matrices, flattened; none for any other pattern."""
+    chained = isinstance(term, PatternNode) and isinstance(term.op, Op) and term.op.chains
+    return flat_args(term) if chained else []
+
+
+def brackets_of(term: Term, op: Any = None) -> Any:
+    """Return the brackets of a product: pairs, with None for each factor."""
+    op = term.op if op is None and isinstance(term, PatternNode) else op
+    if not isinstance(term, PatternNode) or term.op is not op:
+        return None
+    return tuple([brackets_of(x, op) for x in term.args])
+
+
+def without_brackets(term: Term) -> Any:
+    """Return a key that terms share if only the brackets of their products of matrices differ."""
+    if not isinstance(term, PatternNode):
+        return term
+    return (term.op, *map(without_brackets, chained_args(term) or term.args))
+
+
 def flat_args(term: PatternNode) -> list[Term]:
     """Return the operands of nested applications of one associative op, from left to right."""
     operands: list[Term] = []

@@ -58,6 +58,7 @@ from relgraph.relations.pattern import (
     Pattern,
     PatternNode,
     PatternVariable,
+    chained_args,
     op_variables,
     stated,
     subterms,
@@ -557,6 +558,8 @@ def form_of(pattern: Any) -> tuple[Any, tuple[Any, ...]]:
     if isinstance(pattern, Block) and isinstance(pattern.op, PatternVariable):
         key = anchor(pattern.element)
         return anchor(pattern), (EACH, ANY if key is None else key)
+    if len(chained_args(pattern)) > 2:  # it matches in any bracketing
+        return anchor(pattern), (ANY, ANY)
     if isinstance(pattern, PatternNode):
         operands = pattern.args
     elif isinstance(pattern, Apply):

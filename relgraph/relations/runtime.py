@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from relgraph.errors import RelgraphError
-from relgraph.ir.node import Constant, Variable, apply_chain, constant
+from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, TupleType, covers
-from relgraph.relations.nary import alike, canonical, leaves
+from relgraph.relations.nary import alike, canonical, leaves, segments
 from relgraph.relations.shape_proof import as_known, covered, proved
 
 _T = TypeVar("_T")
@@ -93,8 +93,17 @@ def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
 
 @cache
 def unit(op: Op, dtype: Any) -> Constant:
-    """Return the identity element of an op as a constant."""
-    return constant(op.identity, dtype)
+    """Return the identity element of an op as a constant; -1, all bits set, wraps around."""
+    return constant(np.asarray(op.identity).astype(dtype))
+
+
+def total(op: Op, terms: Sequence[Variable]) -> Variable:
+    """Return an op applied to terms; those that are negatives are taken away from the others."""
+    taken = [x.inputs[0] for x in terms if x.op is op.inverse]
+    added = [x for x in terms if x.op is not op.inverse]
+    if not taken or not added or op.difference is None:
+        return apply_chain(op, terms)
+    return apply(op.difference, (apply_chain(op, added), apply_chain(op, taken)))
 
 
 def kinds(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -260,6 +269,12 @@ def free(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> list[Cho
     return next(([((i,), x)] for i, x in view.items() if i not in taken), [])
 
 
+def rest(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> list[Choice]:
+    """Return all operands that are not taken, as one."""
+    slots = tuple([i for i in view if i not in taken])
+    return [(slots, apply_chain(op, [view[i] for i in slots]))] if slots else []
+
+
 def choices(op: Op, view: Mapping[int, Variable], taken: Sequence[int]) -> Iterator[Choice]:
     """Yield each operand that is not taken, and in views of at most WHOLE each combination."""
     left = [i for i in view if i not in taken]
@@ -308,33 +323,8 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED",
-    "WHOLE",
-    "Narrowed",
-    "Refused",
-    "alike",
-    "alike_each",
-    "apply_chain",
-    "canonical",
-    "checked",
-    "choices",
-    "counted",
-    "covered",
-    "fills",
-    "fit",
-    "free",
-    "instance",
-    "kinds",
-    "leaves",
-    "members",
-    "proved",
-    "reduced",
-    "spend",
-    "splits",
-    "steady",
-    "subsets",
-    "together",
-    "unit",
-    "whole",
-    "within",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "canonical",
+    "checked", "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds",
+    "leaves", "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady",
+    "subsets", "together", "total", "unit", "whole", "within",
 ]  # fmt: skip

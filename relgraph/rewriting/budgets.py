@@ -3,27 +3,73 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
+from typing import Any, Protocol
 
 from relgraph.errors import BudgetError, OscillationError, count_of
 from relgraph.ir.node import Variable
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.selection import Selection, relation_of
+from relgraph.settings import config
 
-# Called with the replaced node, its replacement, and the firings that justify it.
-Log = Callable[[Variable, Variable, Sequence[Firing]], None]
+Parts = Sequence[tuple[Variable, bool]]  # operands of a sum, and whether they are taken away
+
+
+class Log(Protocol):
+    """Listens to a run."""
+
+    def step(self, before: Variable, after: Variable, firings: Sequence[Firing]) -> int:
+        """Record a replaced node, or a whole sum or product, and the firings that justify it.
+
+        Return the number of steps before it.
+        """
+        ...
+
+    def total(
+        self, node: Variable, parts: Parts, history: Sequence[tuple[int, Parts]], result: Variable
+    ) -> None:
+        """Record what became of a sum or product: its operands, and what its steps returned.
+
+        Each step comes with the parts that it brought in.
+        """
+        ...
+
 
 CHAIN = 10_000  # the longest chain of rewrites from one node before it counts as runaway growth
 SIMPLER = "a side condition under which its result is simpler than what it matches."
 WORK = 1_000_000  # operands of sums and products to visit, in addition to 20 for each node
 
+# When the rewriting of the present graph must end, by the monotonic clock; None for no limit.
+END: ContextVar[float | None] = ContextVar("relgraph_end", default=None)
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """Start the time of :attr:`rg.config.time_limit`, unless it is running."""
+    if config.time_limit is None or END.get() is not None:
+        yield
+        return
+    token = END.set(monotonic() + config.time_limit)
+    try:
+        yield
+    finally:
+        END.reset(token)
+
 
 class Limits:
     """The log, the budgets, and the rewrite chains of one run of a selection."""
 
-    def __init__(self, selection: Selection, log: Log | None = None) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        normal: dict[Variable, Variable],
+        log: Log | None = None,
+    ) -> None:
         self.selection = selection
+        self.normal = normal
         self.log = log
         self.forward: dict[Variable, Variable] = {}
         self.why: dict[Variable, str] = {}
@@ -31,10 +77,19 @@ class Limits:
         self.work = 0
         self.depth: dict[Variable, int] = {}
         self.spent: dict[Any, int] = {}
+        self.end = END.get()
 
     def waiting_for(self, node: Variable) -> Variable | None:
         """Return the next reduct of a node in this run, or the node that it waits for."""
         return self.forward.get(node)
+
+    def settled(self, node: Variable) -> bool:
+        """Return True if the node's reduct is normal by now, and record the node's normal form."""
+        reduct = self.forward.get(node)
+        if reduct is None or reduct not in self.normal:
+            return False
+        self.normal[node] = self.normal[reduct]
+        return True
 
     def inherit(self, node: Variable, operands: Sequence[Variable]) -> None:
         """Count the operands of a reduct as part of the chain that built it."""
@@ -44,17 +99,35 @@ class Limits:
                 self.depth.setdefault(x, steps)
 
     def fired(
-        self, before: Variable, after: Variable, rewrite: Any, bindings: tuple[Any, ...]
+        self,
+        before: Variable,
+        after: Variable,
+        rewrite: Any,
+        bindings: tuple[Any, ...],
+        firing: Firing | None = None,
     ) -> None:
-        """Log a firing and charge it to the budgets."""
+        """Log a firing and charge it to the budgets; it takes the whole node unless it is given."""
         self.why[before] = rewrite.relation
+        if self.end is not None:
+            self.in_time(rewrite, before)
         self.firings += 1
         if self.firings > CHAIN:
             self.deepen(before, after, rewrite.relation)
         if self.selection.budgets:
             self.charge(rewrite, before)
         if self.log is not None:
-            self.log(before, after, (Firing(rewrite, bindings, (before,), after),))
+            self.log.step(before, after, (firing or Firing(rewrite, bindings, (before,), after),))
+
+    def in_time(self, rewrite: Any, before: Variable) -> None:
+        """Raise BudgetError if the time of the rewriting is over."""
+        if self.end is not None and monotonic() > self.end:
+            error = BudgetError(
+                f"rewriting stopped at the time limit of {config.time_limit:g} s",
+                {"last relation": rewrite.relation, "last graph": before},
+                "Raise rg.config.time_limit, or choose a mode with fewer relations.",
+            )
+            error.relation = rewrite.relation
+            raise error
 
     def deepen(self, before: Variable, after: Variable, name: str) -> None:
         """Measure the chain of rewrites that ends at a node, once the run has many rewrites."""

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from relgraph.ir import forks
+from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
-from relgraph.rewriting.budgets import Log
+from relgraph.rewriting.budgets import Limits, Log
 from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.interpreter import interpret
-from relgraph.rewriting.like_terms import Sums
+from relgraph.rewriting.nary_normaliser import NaryNormaliser
 from relgraph.rewriting.selection import Selection
 from relgraph.rewriting.single_pass import walk
 
@@ -37,23 +38,76 @@ class _WholeUnknown(Exception):
     """A transform is about to compute part of an operand that may be computed whole as well."""
 
 
-class Driver(Sums):
-    """One run of a selection over a graph, to normal form."""
+class Driver(Limits):
+    """One run of a selection over a graph, to normal form.
 
-    whole: set[Variable] | None = None  # no part of these is computed again; None before it matters
+    ``nary`` normalises sums and products, and ``closed`` holds the shared ones.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        closed: frozenset[Variable],
+        memo: dict[Variable, Variable],
+        log: Log | None = None,
+        cost: FiringCost | None = None,
+    ) -> None:
+        super().__init__(selection, memo, log)
+        self.cost = cost
+        self.nary = NaryNormaliser(selection, closed, memo, self, cost)
+        self.whole: set[Variable] | None = None  # no part of these is computed again
+
+    def waiting_for(self, node: Variable) -> Variable | None:
+        """Return the next reduct of a node in this run, or the node that it waits for."""
+        return self.nary.waiting_for(node) or super().waiting_for(node)
 
     def outputs(
-        self, outputs: Sequence[Variable], whole: Sequence[Variable] | None
+        self,
+        outputs: Sequence[Variable],
+        whole: Sequence[Variable] | None,
+        earlier: dict[Variable, Variable],
+        moved: set[Variable],
     ) -> tuple[Variable, ...]:
         """Return the normal forms of a graph; no part of the nodes in ``whole`` is computed again.
 
-        If ``whole`` is None and it matters which nodes these are, _WholeUnknown is raised.
+        If ``whole`` is None and it matters which nodes these are, _WholeUnknown is raised.  The
+        others are as in :meth:`recall`.
         """
         if whole is not None:
             self.whole = set()
             for x in whole:
                 self.whole.add(self.run(x))
+        if earlier and earlier is not self.normal:
+            self.recall(outputs, earlier, moved)
         return tuple([self.run(x) for x in outputs])
+
+    def recall(
+        self, outputs: Sequence[Variable], earlier: dict[Variable, Variable], moved: set[Variable]
+    ) -> None:
+        """Take the nodes of a graph for normal that were so earlier, but look at some again.
+
+        These are the nodes at which a firing was refused, and the sums and products whose views
+        change, for a node in ``moved`` was closed and no longer is, or the reverse.
+        """
+        normal, refused, sharing = self.normal, self.selection.refused, self.selection.sharing
+        closed, families, nested = self.nary.closed, sharing.families, sharing.nested
+        changed: set[Variable] = set()
+        for x in toposort(outputs):
+            if not changed.isdisjoint(x.inputs):
+                changed.add(x)
+                continue
+            family = families.get(x.op)
+            again = x in refused
+            if family is not None and not moved.isdisjoint(x.inputs):
+                again = any([families.get(y.op) is family for y in x.inputs if y in moved])
+                if again and x in nested and x not in closed:
+                    moved.add(x)  # part of the view that the next application has
+                    continue
+            if again:
+                if self.run(x) is not x:
+                    changed.add(x)
+            elif earlier.get(x) is x:
+                normal[x] = x
 
     def repeats(self, transform: Any, node: Variable, result: Variable) -> bool:
         """Return True if a transform applies an operand's op to parts, and the whole is needed."""
@@ -71,7 +125,9 @@ class Driver(Sums):
         plain, get_plain = self.selection._plain, self.selection.plain
         interpreted = self.selection.interpreted
         asked, get_asked = self.selection._asked, self.selection.asked
-        signed, checked, repeats = self.selection.signed, self.checked, self.repeats
+        nary, repeats = self.nary, self.repeats
+        visit, difference, checked = nary.visit, nary.difference, nary.checked
+        differences = self.selection.differences
         accepts = None if self.cost is None else self.cost.of_node
         stack: list[Variable] = [root]
         push, pop = stack.append, stack.pop
@@ -93,29 +149,19 @@ class Driver(Sums):
                 normal[n] = n
                 continue
             op: Any = n.op
-            kind = signed.get(op)
-            if kind is not None and n not in checked:
-                collected: Any = self.collect(n, kind, push)
-                if collected is True:
-                    continue
-                if collected is not None:
-                    if collected in normal or self.settled(collected):
-                        pop()
-                        normal[n] = normal[collected]
-                        continue
-                    if collected in forward or collected is n:
-                        raise self.oscillation(n, collected)
-                    forward[n] = collected
-                    push(collected)
-                    continue
             group: Any = ac.get(op, _MISSING)
             if group is _MISSING:
                 group = get_ac(op)
             if group is not None:
-                quick = self.pair(n, op, group, push) if n not in self.groups else False
-                if quick or (quick is False and self.group(n, group, push)):
+                if visit(n, op, group, push):
                     pop()
                 continue
+            if op in differences and n not in checked:
+                done = difference(n, differences[op], push)
+                if done:
+                    pop()
+                if done is not None:
+                    continue
             waiting = changed = False
             for x in inputs:
                 y = normal.get(x)
@@ -262,40 +308,67 @@ def normalise(
         if ops or selection.thrifty:
             closed, users = selection.sharing.count(outputs)
         kept = log is None and not once
-        group: Any = closed, None
-        # It changes in many steps, and an interrupted run must not leave some of them behind.
-        memo = selection.memo.pop(group, {}) if kept else {}
         if selection.needs is not None:
-            idle = _without(outputs, selection.needs, memo)
+            idle = _without(outputs, selection.needs, selection.memo.get((closed, None), {}))
             if idle is not None:
-                memo.update(zip(idle, idle, strict=True))
                 if kept:
-                    selection.memo[group] = memo
-                selection.trim(KEPT)
+                    memo = selection.memo.setdefault((closed, None), {})
+                    memo.update(zip(idle, idle, strict=True))
+                    selection.trim(KEPT)
                 return key
         if once:
-            return walk(outputs, Driver(selection, closed, memo, log))
-        cost = FiringCost(users, memo) if selection.thrifty and users is not None else None
-        whole = None if kept else selection.computed_whole(outputs)
+            return walk(outputs, Driver(selection, closed, {}, log))
         with _collector_paused():
+            whole = None if kept else selection.computed_whole(outputs)
             try:
-                result = Driver(selection, closed, memo, log, cost).outputs(outputs, whole)
+                result, settled = _run(outputs, selection, (closed, users), whole, log)
             except _WholeUnknown:  # most runs need not look for them
-                if cost is not None:
-                    cost.keep(outputs, memo)
-                selection.memo[group] = memo
                 whole = selection.computed_whole(outputs)
-                group = closed, frozenset(whole)
-                memo = selection.memo.pop(group, {})
-                cost = None if cost is None else FiringCost(cost.users, memo)
-                result = Driver(selection, closed, memo, log, cost).outputs(outputs, whole)
-        if cost is not None and cost.refused and result != key:
+                result, settled = _run(outputs, selection, (closed, users), whole, log)
+        if not settled and result != key:
             selection.unsettled.add(result)
-        if kept:
-            if cost is not None:
-                cost.keep(outputs, memo)
-            selection.memo[group] = memo
-            if result not in selection.unsettled:
-                selection.results[key] = result
+        elif kept:
+            selection.results[key] = result
         selection.trim(KEPT)
     return result
+
+
+def _run(
+    outputs: Sequence[Variable],
+    selection: Selection,
+    sharing: tuple[frozenset[Variable], Mapping[Variable, int] | None],
+    whole: Sequence[Variable] | None,
+    log: Log | None,
+) -> tuple[tuple[Variable, ...], bool]:
+    """Return the normal forms of a graph, and whether they depend on no user of its nodes.
+
+    Nodes that were normal in an earlier run are not visited again, unless the closed nodes below
+    them changed, or the normal form of a node at which a firing was refused.
+    """
+    memos, (closed, users) = selection.memo, sharing
+    group = closed, None if whole is None else frozenset(whole)
+    # A memo changes in many steps, and an interrupted run must not leave some of them behind.
+    memo = memos.pop(group, None) if log is None else {}
+    earlier, moved = memo or {}, set[Variable]()
+    if memo is None and memos:
+        last = next(reversed(memos))
+        if last[1] == group[1]:
+            earlier, before = memos[last], selection.closed
+            moved = {x for x in before if users and users.get(x) == 1} | (closed - before)
+    if memo is None or not selection.refused.isdisjoint(users or ()):
+        memo = {}
+    cost = FiringCost(users, memo) if selection.thrifty and users is not None else None
+    driver = Driver(selection, closed, memo, log, cost)
+    try:
+        result = driver.outputs(outputs, whole, earlier, moved)
+    except _WholeUnknown:
+        memos[group] = earlier
+        raise
+    if log is None:
+        shared = closed if cost is None else [x for x, count in cost.users.items() if count > 1]
+        selection.closed = {memo.get(x, x) for x in shared}
+    if cost is not None:
+        selection.refused |= cost.keep(memo)
+    if log is None:
+        memos[group] = memo
+    return result, cost is None or not cost.refused

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from relgraph.ir.cost import size
-from relgraph.ir.node import Variable, toposort
+from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.pattern import Block
 
@@ -46,17 +46,25 @@ class FiringCost:
         return self._pays(node, node.inputs, _cost((node,)), fired)
 
     def of_operands(
-        self, root: Variable, op: Op, taken: Sequence[Variable], fired: Sequence[Any]
+        self, root: Variable, op: Op, taken: Sequence[Variable], firing: Sequence[Any] | None
     ) -> bool:
         """Return True if the firing that replaces some operands of a sum or product pays.
 
-        ``root`` is the sum or product.
+        ``root`` is the sum or product.  For None it is any firing that gathers the operands: it
+        does not pay if all of them are used elsewhere.
         """
-        if not getattr(fired[1], "may_recompute", False):
+        if firing is None:
+            self.depends = True
+            self._follow()
+            if any([self._uses(x) < 2 for x in taken]):
+                return True
+            self.refused.add(root)
+            return False
+        if not getattr(firing[1], "may_recompute", False):
             return True
-        kind, count = fired[0].type, len(taken) - 1
+        kind, count = firing[0].type, len(taken) - 1
         saved = count * op.flops((kind, kind), kind), 2 * count * size(kind)
-        return self._pays(root, taken, saved, fired)
+        return self._pays(root, taken, saved, firing)
 
     def _pays(
         self,
@@ -156,22 +164,19 @@ class FiringCost:
                 if y is not x:
                     moved[y] = moved.get(y, 0) + count
 
-    def keep(self, outputs: Sequence[Variable], memo: dict[Variable, Variable]) -> None:
+    def keep(self, memo: dict[Variable, Variable]) -> set[Variable]:
         """Reduce the memo of a run to what holds whoever uses the nodes.
 
         That is what was there before the run.  Of what came, a node that is normal is so in any
-        graph, unless a firing was refused in it.
+        graph, unless a firing was refused at it, or in it: return the nodes where one was refused.
         """
         if not self.depends:
-            return
-        free: set[Variable] = set()  # of the refused firings
-        if self.refused:
-            for x in toposort([*outputs, *[memo[x] for x in outputs if x in memo]]):
-                if x not in self.refused and all([y in free for y in x.inputs]):
-                    free.add(x)
+            return set()
+        refused = self.refused | {memo[x] for x in self.refused if x in memo}
         for x in list(islice(memo, self._before, None)):
-            if memo[x] is not x or (self.refused and x not in free):
+            if memo[x] is not x or x in refused:
                 del memo[x]
+        return refused
 
 
 def _cost(nodes: Iterable[Variable]) -> tuple[int, int]:

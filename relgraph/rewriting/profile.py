@@ -59,18 +59,13 @@ def profiling() -> Iterator[RewriteProfile]:
     """Profile all rewriting inside the block; yields the profile, which the block fills."""
     result = RewriteProfile()
 
-    def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
-        for firing in firings:
-            count = result.counts.setdefault(firing.rewrite.relation, Count())
-            count.fired += max(len(firing.taken) - 1, 1)
-
     def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> tuple[Variable, ...]:
         for relation in selection.relations:
             result.counts.setdefault(relation.label, Count(interpreted=relation.interpreted))
         for transform in selection.transforms:
             result.counts.setdefault(transform.relation, Count())
         profiled = _ProfiledSelection(selection, result.counts)
-        after = normalise(outputs, profiled, log=log, once=once)
+        after = normalise(outputs, profiled, log=_Counts(result), once=once)
         selection.unsettled = profiled.unsettled
         return after
 
@@ -79,6 +74,23 @@ def profiling() -> Iterator[RewriteProfile]:
         yield result
     finally:
         RUNNER.reset(token)
+
+
+class _Counts:
+    """The log that counts firings."""
+
+    def __init__(self, profile: RewriteProfile) -> None:
+        self.profile = profile
+
+    def step(self, before: Variable, after: Variable, firings: Sequence[Firing]) -> int:
+        """Count the firings of a step."""
+        for firing in firings:
+            count = self.profile.counts.setdefault(firing.rewrite.relation, Count())
+            count.fired += max(len(firing.taken) - 1, 1)
+        return 0
+
+    def total(self, *_: Any) -> None:
+        """Do nothing: the steps of a sum or product were counted."""
 
 
 class _ProfiledSelection(Selection):

@@ -28,7 +28,7 @@ from relgraph.ir.op import Op
 from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.relation import Relation, as_relation
-from relgraph.rewriting.budgets import CHAIN
+from relgraph.rewriting.budgets import CHAIN, time_limit
 from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.interpreter import tracked
@@ -477,6 +477,11 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
 
     The result is of the same kind, with the rewritten graphs in the same places.
     """
+    with time_limit():
+        return _mapped(graph, rewriter)
+
+
+def _mapped(graph: Graph, rewriter: Any) -> Graph:
     if isinstance(graph, FunctionGraph):
         return _applied(rewriter, graph)  # type: ignore[return-value]
     if isinstance(graph, Variable):

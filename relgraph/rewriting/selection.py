@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from relgraph.errors import OscillationError
 from relgraph.ir import forks
@@ -12,33 +12,14 @@ from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
-from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite, is_ac
 from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher_store import stored
 from relgraph.relations.op_kinds import OpKind
-from relgraph.relations.operand_index import ANY
 from relgraph.relations.relation import Relation, as_relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
 from relgraph.rewriting.shared_subterms import Sharing
-
-
-class Signed(NamedTuple):
-    """The parts that collect like terms in the sums of an op with inverses.
-
-    ``difference`` and ``inverse`` are ops such as subtraction and negation, and ``family`` holds
-    these and the op.  ``element`` applies a coefficient, as multiplication does.  ``rules`` compute
-    the coefficient of any number of like terms.
-    """
-
-    op: Op
-    difference: Op
-    inverse: Op
-    family: frozenset[Op | None]
-    element: Op
-    rules: tuple[GatherRule, ...]
-    matcher: AcMatcher
 
 
 class Selection:
@@ -78,6 +59,8 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.sharing = Sharing(self.ac_ops)
+        self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
+        self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
         # Graphs that a run left with firings refused because of users that may be gone by now.
         self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
@@ -96,22 +79,10 @@ class Selection:
         return matcher
 
     @cached_property
-    def signed(self) -> dict[Any, Signed]:
-        """The parts that collect like terms in sums with signs, by op."""
-        by_op: dict[Any, Signed] = {}
-        for op in self.ac_ops:
-            if op.difference is None or op.inverse is None:
-                continue
-            matcher = self.ac_of(op)
-            assert matcher is not None
-            rules = [r for r in matcher.rules if isinstance(r, GatherRule) and r.key is ANY]
-            for element in dict.fromkeys(r.element for r in rules):
-                of_element = tuple([r for r in rules if r.element is element])
-                family = frozenset([op, op.difference, op.inverse])
-                kind = Signed(op, op.difference, op.inverse, family, element, of_element, matcher)
-                by_op.setdefault(op, kind)
-                by_op.setdefault(op.difference, kind)
-        return by_op
+    def differences(self) -> dict[Any, AcMatcher]:
+        """The matchers that see a difference as a sum with signs, by the op of differences."""
+        matchers = [(op, self.ac_of(op)) for op in self.ac_ops if op.difference is not None]
+        return {op.difference: x for op, x in matchers if x is not None and x.signed}
 
     def remember(self, outputs: tuple[Variable, ...], result: tuple[Variable, ...]) -> None:
         """Remember what several runs made of a graph, if the last was remembered."""
@@ -128,6 +99,8 @@ class Selection:
             _, dropped = self.memo.popitem(last=False)
             total -= len(dropped)
             self.results.clear()
+        if not self.memo:
+            self.refused.clear()
 
     def _check_directions(self) -> None:
         seen: dict[int, Relation] = {}

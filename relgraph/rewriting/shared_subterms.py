@@ -22,17 +22,17 @@ def families(ops: Iterable[Op]) -> dict[Op | None, Op]:
 class Sharing:
     """The users of each application in the last graph, and those that nest it in one of ``ops``."""
 
-    __slots__ = ("_changing", "_closed", "_families", "_nested", "_outputs", "_users")
+    __slots__ = ("_changing", "_closed", "_outputs", "_users", "families", "nested")
 
     def __init__(self, ops: Iterable[Op]) -> None:
-        self._families = families(ops)
+        self.families = families(ops)
         self._forget()
 
     def _forget(self) -> None:
         """Start again: the next graph is counted as a whole."""
         self._outputs: list[Variable] = []
         self._users: dict[Variable, int] = {}
-        self._nested: dict[Variable, int] = {}
+        self.nested: dict[Variable, int] = {}
         self._closed: frozenset[Variable] = frozenset()
         self._changing = False
 
@@ -53,7 +53,7 @@ class Sharing:
         nested: dict[Variable, int] = {}
         if self._count(self._outputs, users, nested):
             touched = {*nested, *users}
-            for counts, new in ((self._users, users), (self._nested, nested)):
+            for counts, new in ((self._users, users), (self.nested, nested)):
                 for x, n in new.items():
                     counts[x] = counts.get(x, 0) + n
             touched |= self._drop(gone)
@@ -61,7 +61,7 @@ class Sharing:
             if changed:
                 self._closed = self._closed ^ changed
         else:
-            self._users, self._nested = users, nested
+            self._users, self.nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
         closed, counts = self._closed, self._users
         if len(self._users) > KEPT:
@@ -70,13 +70,13 @@ class Sharing:
         return closed, counts
 
     def _is_closed(self, x: Variable) -> bool:
-        return x in self._nested and self._users[x] > 1
+        return x in self.nested and self._users[x] > 1
 
     def _count(
         self, roots: Iterable[Variable], users: dict[Variable, int], nested: dict[Variable, int]
     ) -> bool:
         """Count the uses in a graph's new nodes; return True if it shares nodes with the last."""
-        known, families, met = self._users, self._families, False
+        known, families, met = self._users, self.families, False
         stack: list[Variable] = []
         for x in roots:
             users[x] = users.get(x, 0) + 1
@@ -105,7 +105,7 @@ class Sharing:
 
     def _drop(self, roots: Iterable[Variable]) -> set[Variable]:
         """Remove the uses in nodes that are no longer used; return the nodes that lost a use."""
-        users, nested, families = self._users, self._nested, self._families
+        users, nested, families = self._users, self.nested, self.families
         touched = set(roots)
         stack = list(roots)
         while stack:

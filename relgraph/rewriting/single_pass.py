@@ -12,10 +12,10 @@ from relgraph.relations.nary import NEAR, combined, leaves
 from relgraph.rewriting.interpreter import interpret
 
 if TYPE_CHECKING:
-    from relgraph.rewriting.ac_normaliser import Groups
+    from relgraph.rewriting.driver import Driver
 
 
-def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
+def walk(outputs: Sequence[Variable], driver: Driver) -> tuple[Variable, ...]:
     """Return a graph after one visit to each of its nodes; the driver logs the firings."""
     image: dict[Variable, Variable] = {}
     for node in toposort(outputs):
@@ -28,7 +28,7 @@ def walk(outputs: Sequence[Variable], driver: Groups) -> tuple[Variable, ...]:
     return tuple([image[x] for x in outputs])
 
 
-def _visited(node: Variable, driver: Groups) -> Variable:
+def _visited(node: Variable, driver: Driver) -> Variable:
     """Return the replacement of a node by one rewrite, or the node."""
     selection = driver.selection
     op: Any = node.op
@@ -48,21 +48,20 @@ def _visited(node: Variable, driver: Groups) -> Variable:
     return result  # type: ignore[no-any-return]
 
 
-def _regrouped(node: Variable, matcher: AcMatcher, driver: Groups) -> Variable | None:
+def _regrouped(node: Variable, matcher: AcMatcher, driver: Driver) -> Variable | None:
     """Return a sum or product after one step on its n-ary view, or None."""
     view = matcher.view()
-    slots = [
-        view.add(x)
-        for x in leaves(node, matcher.op, () if driver.selection.regroups else driver.closed, NEAR)
-    ]
-    matches = matcher.step(view, slots)
+    closed = () if driver.selection.regroups else driver.nary.closed
+    view.fill(leaves(node, matcher.op, closed, NEAR))
+    matches = matcher.step(view)
     if not matches:
         return None
     parts = dict(view.operands)
     for match in matches:
-        parts[min(match.slots)] = match.firing.result
+        made = match.firing.result
+        parts[min(match.slots)] = matcher.kind.negated(made) if match.negative else made
     result = combined(matcher.op, [parts[i] for i in sorted(parts)])
     driver.charge(matches[0].firing.rewrite, node, len(matches))
     if driver.log is not None:
-        driver.log(node, result, [match.firing for match in matches])
+        driver.log.step(node, result, [match.firing for match in matches])
     return result

@@ -12,6 +12,7 @@ from relgraph.checking.generators.cases import cases, needs_regular
 from relgraph.checking.outcome import Problem
 from relgraph.checking.promises import disagreement
 from relgraph.relations.clause import op_name
+from relgraph.relations.operand_index import Match
 from relgraph.relations.pattern import OpPattern
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection
@@ -53,6 +54,8 @@ def match(selection, node):
     op = node.op
     if op in selection.ac_ops:
         found = selection.ac_of(op).pair(*node.inputs)
+        if isinstance(found, Match):
+            found = found.firing.result, found.firing.rewrite
     else:
         compiled = selection.plain(op)
         found = compiled(node) if compiled is not None else None

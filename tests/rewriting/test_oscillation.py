@@ -4,7 +4,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import BudgetError, NotInvertibleError, OscillationError
-from relgraph.rewriting import ac_normaliser, budgets
+from relgraph.rewriting import budgets, nary_normaliser
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import Selection
 
@@ -75,7 +75,7 @@ def swap_cosho(a):
 def short_chains(monkeypatch):
     """Call growth runaway early: each step looks at more than the last."""
     monkeypatch.setattr(budgets, "CHAIN", 50)
-    monkeypatch.setattr(ac_normaliser, "CHAIN", 50)
+    monkeypatch.setattr(nary_normaliser, "CHAIN", 50)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,16 @@ def test_relations_of_one_name_have_budgets_of_their_own():
     for counts, budget in (((rg.cos, 4, 0, 0), 2), ((rg.tan, 0, 7, 0), 5)):
         with pytest.raises(BudgetError, match=f"its budget of {budget} firings is spent"):
             rg.rewrite_graph(nested(*counts), relations)
+
+
+@pytest.mark.parametrize("graph", [rg.log(rg.exp(rg.log(rg.exp(x)))), x * 1 + y * 1 + z * 1])
+def test_a_time_limit_ends_a_rewriting_and_leaves_nothing_behind(graph):
+    with rg.config(time_limit=1e-9), pytest.raises(BudgetError, match="time limit of 1e-09 s"):
+        rg.rewrite_graph(graph, mode="o4")
+    with rg.config(time_limit=1000):
+        limited = rg.rewrite_graph(graph, mode="o4")
+    assert limited is rg.rewrite_graph(graph, mode="o4")
+    assert limited is not graph
 
 
 def test_max_use_ratio_bounds_every_relation():

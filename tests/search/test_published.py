@@ -17,7 +17,6 @@ ALL = ROWS | CANCELLING_ROWS
 
 # The rows that the search does not reach; a row that it reaches must go.
 SHORT = {
-    "X - s X": "a region without sums over elements or products is one loop, and not searched",
     "trace of three, thin": "no law turns the sum of an elementwise product into a trace",
     "elements of a low-rank matrix": "no law turns the sum of an elementwise product into a trace",
     "inverse of an inverse sum": "no law takes inv(A) and inv(B) out of their sum",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 from zlib import crc32
 
@@ -133,35 +134,43 @@ def with_facts(x: Any, value: Array, rng: np.random.Generator, regular: bool = F
     if "negative" in facts:
         value = np.where(value == 0, -1, value)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-        side = value.shape[-1]
-        if {"symmetric", "spd", "psd"} & facts:
-            with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
-                value = value + np.swapaxes(value, -1, -2)
-            if dtype_kind == "f" and "finite" in facts:
-                value = np.where(np.isinf(value), 3, value)
-        if "lower_triangular" in facts:
-            value = np.tril(value)
-        if "upper_triangular" in facts:
-            value = np.triu(value)
-        if "tridiagonal" in facts:
-            value = np.triu(np.tril(value, 1), -1)
-        if "diagonal" in facts:
-            value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
-        if {"spd", "psd"} & facts:
-            value = _dominated(value, definite=True)
-            if not {"spd", "invertible"} & facts:  # semidefinite only
-                value[..., :1, :] = value[..., :, :1] = 0
-        elif {"orthogonal", "permutation"} & facts:
-            # A permutation: exactly orthogonal in every dtype.
-            value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
-        elif regular or "invertible" in facts:
-            value = _dominated(value)
+        value = _square_with_facts(facts, value, rng, regular)
     if "identity" in facts:
         value = np.broadcast_to(np.eye(*value.shape[-2:]), value.shape)
     if "selection" in facts and value.shape[-1]:
         rows = np.arange(value.shape[-1])
         value = rng.integers(value.shape[-1], size=value.shape[:-1])[..., None] == rows
     return np.asarray(value).astype(x.dtype)
+
+
+def _square_with_facts(
+    facts: Set[str], value: Array, rng: np.random.Generator, regular: bool
+) -> Array:
+    """Return square matrices near these with the structure that facts declare."""
+    side = value.shape[-1]
+    if {"symmetric", "spd", "psd"} & facts:
+        with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
+            value = value + np.swapaxes(value, -1, -2)
+        if value.dtype.kind == "f" and "finite" in facts:
+            value = np.where(np.isinf(value), 3, value)
+    if "lower_triangular" in facts:
+        value = np.tril(value)
+    if "upper_triangular" in facts:
+        value = np.triu(value)
+    if "tridiagonal" in facts:
+        value = np.triu(np.tril(value, 1), -1)
+    if "diagonal" in facts:
+        value = np.where(np.eye(side, dtype=bool), value, np.zeros((), value.dtype))
+    if {"spd", "psd"} & facts:
+        value = _dominated(value, definite=True)
+        if not {"spd", "invertible"} & facts:  # semidefinite only
+            value[..., :1, :] = value[..., :, :1] = 0
+    elif {"orthogonal", "permutation"} & facts:
+        # A permutation: exactly orthogonal in every dtype.
+        value = np.broadcast_to(np.eye(side)[rng.permutation(side)], value.shape)
+    elif regular or "invertible" in facts:
+        value = _dominated(value)
+    return value
 
 
 def _dominated(value: Array, *, definite: bool = False) -> Array:

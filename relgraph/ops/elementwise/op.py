@@ -71,6 +71,7 @@ class Elementwise(Op):
         "name",
         "precedence",
         "row",
+        "scale",
         "symbol",
     )
     pointwise = True
@@ -100,6 +101,7 @@ class Elementwise(Op):
         op.decides, op.measure = row.decides, row.measure
         op.difference = cls(row.difference) if row.difference else None
         op.inverse = cls(row.inverse) if row.inverse else None
+        op.scale = cls(row.scale) if row.scale else None
         op.identity = getattr(row.compute, "identity", None) if op.associative else None
         op.params, op._nodes, op._types = (), {}, {}
         op.digest = digest_of(cls.__qualname__, name, ())

@@ -149,6 +149,8 @@ class Row(NamedTuple):
         Which of associative, commutative and idempotent hold.
     difference, inverse : str
         The functions that undo it, by name: ``difference(x, y)`` is ``f(x, inverse(y))``.
+    scale : str
+        The function that repeats it, by name, as multiplication repeats addition.
     symbol, precedence : str, int
         The infix or prefix symbol, and how tightly it binds.
     tests : bool
@@ -213,6 +215,7 @@ class Row(NamedTuple):
     laws: tuple[str, ...] = ()
     difference: str = ""
     inverse: str = ""
+    scale: str = ""
     symbol: str = ""
     precedence: int = 0
     tests: bool = False

@@ -170,7 +170,7 @@ SPECIALS: tuple[Row, ...] = themed(
         facts=rules.rule(
             keeps=("positive",), when=((("positive", "not_nan"), ("positive", "not_nan")),)
         ),
-        measure=(1, 3),
+        measure=(3, 3),
         meaning=lambda mp, x: mp.gamma(x),
         derivative=lambda op, r, x: (r * op.digamma(x),),
     ),

@@ -117,7 +117,7 @@ class Inv(SquareOp):
     __slots__ = ()
     name = "inv"
     overhead = 2500
-    measure = (14, 3)
+    measure = (18, 4)
     needs_regular = True
     inverts = True
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.fact_inference import fact
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ops.reductions import floating
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
+    floato,
     nonzeroo,
 )
 from relgraph.relations.relation import Relation, identity
@@ -223,13 +222,14 @@ def cancel_subtract_selfo(x):
 
 @identity(
     tags=(*CANONICAL, "mul_canonical"),
-    where=nonzeroo,
+    where=floato,
     rounding="exact",
     specials="assumes_finite",
 )
 def cancel_divide_selfo(x):
     """x / x = 1.
 
+    0 / 0 is NaN.
     Source: the exact quotient is representable, IEEE 754-2019, section 4.3.
     """
     return x / x, 1
@@ -383,24 +383,22 @@ def cancel_subtract_subtracto(x, y):
     yield x - (x + y), -y
 
 
-@identity(
-    tags=(*CANONICAL, "mul_canonical"), where=lambda y: nonzeroo(y), specials="assumes_finite"
-)
-def cancel_divide_multiplyo(x, y):
-    """(x y) / y = x.
+@identity(tags=(*CANONICAL, "mul_canonical"), where=lambda y: floato(y), specials="assumes_finite")
+def cancel_divide_multiplyo(x, y, z):
+    """(x y) / y = x, and (x y) / (z y) = x / z, where y is not 0.
 
     Holds for floats.
-    The error is within 2u |x|.
+    The error is within 3u of the result.
     Source: group law.
     """
-    return (x * y) / y, x
+    yield (x * y) / y, x
+    yield y / (x * y), 1 / x
+    yield (x * y) / (z * y), x / z
 
 
-@identity(
-    tags=(*CANONICAL, "mul_canonical"), where=lambda y: nonzeroo(y), specials="assumes_finite"
-)
+@identity(tags=(*CANONICAL, "mul_canonical"), where=lambda y: floato(y), specials="assumes_finite")
 def cancel_multiply_divideo(x, y):
-    """(x / y) y = x.
+    """(x / y) y = x, where y is not 0.
 
     The error is within 2u |x|.
     Source: group law.
@@ -408,49 +406,28 @@ def cancel_multiply_divideo(x, y):
     return (x / y) * y, x
 
 
-# Quotients by numbers.
-
-
 @lru_cache(maxsize=1024)
-def inverse_of(c: Any) -> Variable | None:
-    """Return ``1 / c`` for a constant of one number; None where it is infinite or subnormal."""
-    if not isinstance(c, Constant) or c.uniform is None or c.dtype.kind == "b":
+def opposite(c: Any, x: Any) -> Variable | None:
+    """Return ``-c`` for a constant of the dtype of ``x``; None for anything else."""
+    if not isinstance(c, Constant) or c.dtype != x.dtype or c.dtype.kind not in "fi":
         return None
-    dtype = floating(c.dtype)
-    with np.errstate(all="ignore"):
-        inverse = np.true_divide(1, c.uniform, dtype=dtype)
-    normal = np.finfo(dtype).tiny <= np.abs(inverse) < np.inf
-    return constant(inverse, dtype) if normal else None
-
-
-def takes_inverse(x: Any, c: Any) -> bool:
-    """Return True if quotients of x, not known to be integers, have the dtype of ``1 / c``."""
-    if isinstance(x, Constant) or x.ndim == 0 or x.dtype.kind != "f" or fact(x, "integer"):
-        return False
-    return np.result_type(x.dtype, c.dtype) == floating(c.dtype)
+    with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
+        return constant(np.negative(c.value), c.dtype)
 
 
 @identity(
-    tags=("specialize", "fast_run", "mul_canonical"),
-    where=lambda x, c, d: (
-        numbero(c, 3, -0.7, 49),
-        checko(takes_inverse, x, c),
-        calco(d, inverse_of, c),
-    ),
+    tags=(*TIDY, "mul_canonical"),
+    where=lambda c: numbero(c, 3, -0.7),
+    rounding="exact",
 )
-def invert_divisoro(x, c, d):
-    """x / c = x d, where d = 1 / c.
+def negate_multiply_numbero(x, y, c, d):
+    """-(c x) = d x and -((c x) / y) = (d x) / y, where d = -c.
 
-    Holds unless 1 / c overflows or is subnormal.
-    Two roundings stand against one, so the error is within 2u |x / c|; powers of two are exact.
-    Within that error of the largest number, which |c| < 1 may lead to, one side may be infinite and
-    the other not.  It leaves alone what is proved to be integers, whose quotients are often meant
-    exactly (49 / 49 is 1, 49 (1 / 49) is not), and arrays without dimensions, of which one division
-    costs nothing.
-    Source: definition of the reciprocal; it is what HandleDivide does in XLA's AlgebraicSimplifier,
-    https://github.com/openxla/xla/blob/main/xla/hlo/transforms/simplifiers/algebraic_simplifier.cc.
+    Holds for a constant c of the dtype of x, modulo 2^n for integers.
+    Source: IEEE 754-2019, section 6.3: the sign of a product is the exclusive or of the signs.
     """
-    return x / c, x * d
+    yield -(c * x), d * x, calco(d, opposite, c, x)
+    yield -((c * x) / y), (d * x) / y, calco(d, opposite, c, x)
 
 
 RELATIONS: tuple[Relation, ...] = (
@@ -484,5 +461,5 @@ RELATIONS: tuple[Relation, ...] = (
     cancel_subtract_subtracto,
     cancel_divide_multiplyo,
     cancel_multiply_divideo,
-    invert_divisoro,
+    negate_multiply_numbero,
 )

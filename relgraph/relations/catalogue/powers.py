@@ -19,7 +19,6 @@ from relgraph.relations.kanren.goals import (
     calco,
     floato,
     nonnegativeo,
-    nonzeroo,
     positiveo,
 )
 from relgraph.relations.relation import Relation, identity
@@ -135,9 +134,9 @@ def cancel_reciprocal_reciprocalo(x):
     yield reciprocal(reciprocal(x)), x
 
 
-@identity(tags=(*CANONICAL, "mul_canonical"), where=nonzeroo, specials="assumes_finite")
+@identity(tags=(*CANONICAL, "mul_canonical"), where=floato, specials="assumes_finite")
 def cancel_divide_squareo(x):
-    """square(x) / x = x.
+    """square(x) / x = x, where x is not 0.
 
     Holds for floats.
     The error is within 2u |x|.

@@ -10,10 +10,9 @@ from typing import Any
 from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.cost import flops
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Variable, apply_chain
+from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
-from relgraph.rewriting.derivation.entailment import Entailment
 from relgraph.rewriting.derivation.packing import (
     Packing,
     Unpacking,
@@ -21,9 +20,9 @@ from relgraph.rewriting.derivation.packing import (
     unpacked_selection,
 )
 from relgraph.rewriting.derivation.passes import LISTENER, Pass
-from relgraph.rewriting.derivation.replay import FIX, Checker, closed_in
+from relgraph.rewriting.derivation.replay import FIX, Checker
 from relgraph.rewriting.driver import RUNNER, normalise
-from relgraph.rewriting.selection import Selection, relation_of
+from relgraph.rewriting.selection import Selection
 
 
 @record
@@ -60,6 +59,27 @@ class Step:
 
 
 @record
+class Total:
+    """What became of a sum or product in a graph, by some of the steps.
+
+    Attributes
+    ----------
+    node, result : Variable
+        The node as it stands in the graph, and its normal form.
+    parts : tuple of (Variable, bool)
+        Its operands, and whether they are taken away.
+    history : tuple of (int, tuple)
+        The indices of the steps, each with the operands that the step brought in; the next one sees
+        their normal forms.
+    """
+
+    node: Variable
+    parts: tuple[tuple[Variable, bool], ...]
+    history: tuple[tuple[int, tuple[tuple[Variable, bool], ...]], ...]
+    result: Variable
+
+
+@record
 class Phase:
     """What one selection of relations did to a graph.
 
@@ -71,12 +91,15 @@ class Phase:
         In the order in which they were made.
     selection : Selection
         The relations.
+    totals : tuple of Total
+        What became of sums and products, in the order in which they became normal.
     """
 
     before: tuple[Variable, ...]
     after: tuple[Variable, ...]
     steps: tuple[Step, ...]
     selection: Selection
+    totals: tuple[Total, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         packing = Packing()
@@ -89,41 +112,16 @@ class Phase:
     def __deepcopy__(self, memo: object) -> Phase:
         return self
 
-    def _uses(self) -> Iterator[tuple[Firing, Variable]]:
-        """Yield the uses of relations on parts of sums and products, with what they took."""
-        for step in self.steps:
-            for firing in step.firings:
-                taken = firing.taken
-                whole = taken[0]
-                if len(taken) > 1:
-                    if relation_of(firing.rewrite) is None:
-                        continue
-                    pattern: Any = firing.rewrite.pattern
-                    whole = apply_chain(pattern.op, taken)
-                if whole is not step.before and firing.result.type.narrows(whole.type):
-                    yield firing, whole
-
     def check(self) -> None:
         """Replay the steps; see :meth:`Derivation.check`."""
         checker = Checker(self.selection)
         for number, step in enumerate(self.steps, 1):
             checker.step(number, step)
-        closed = closed_in(self.before, self.selection.ac_ops)
-        # What was proved for finite values only may cancel what is added on both sides as well.
-        sources = [relation_of(f.rewrite) for step in self.steps for f in step.firings]
-        finite = any([r is not None and r.specials == "assumes_finite" for r in sources])
-        equations = [(step.before, step.after) for step in self.steps]
-        if not finite:  # then what a step carries along cannot be taken away from its equation
-            equations += [(whole, f.result) for f, whole in self._uses()]
-        known = Entailment(equations, finite)
+        checker.learn(self.steps, self.totals)
         for start, end in zip(self.before, self.after, strict=True):
-            reached = checker.replay(start, closed, self.steps)
-            # The same steps may lead on from what is a part elsewhere and a result here.
-            if checker.same(reached, end):
-                continue
-            again = checker.replay(end, closed, self.steps)
-            # Or they lead there from sums that were grouped otherwise when the engine met them.
-            if not checker.same(reached, again) and not known.holds(reached, again):
+            reached = checker.image(start)
+            # In a single pass, the same steps may lead on from what is a result here.
+            if not checker.same(reached, end) and not checker.same(reached, checker.image(end)):
                 raise VerifyError(
                     "the steps do not lead from the graph to the result",
                     {"graph": start, "reached": reached, "result": end},
@@ -276,7 +274,11 @@ def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
         )
         for step in phase.steps
     ])  # fmt: skip
-    return packing.packed((phase.before, phase.after)), steps, packed_selection(phase.selection)
+    totals = tuple([
+        packing.packed((x.node, x.parts, x.history, x.result)) for x in phase.totals
+    ])  # fmt: skip
+    ends = packing.packed((phase.before, phase.after))
+    return ends, (steps, totals), packed_selection(phase.selection)
 
 
 def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
@@ -285,12 +287,14 @@ def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
     if parts is None:
         return Pass(packed_steps, *unpacking.unpacked(ends))
     selection = unpacked_selection(parts)
-    steps = []
+    steps: list[Step] = []
+    packed_steps, packed_totals = packed_steps
     for pair, firings in packed_steps:
         before, after = unpacking.unpacked(pair)
         steps.append(Step(before, after, tuple([unpacking.firing(x, selection) for x in firings])))
+    totals = [Total(*unpacking.unpacked(x)) for x in packed_totals]
     before, after = unpacking.unpacked(ends)
-    return Phase(before, after, tuple(steps), selection)
+    return Phase(before, after, tuple(steps), selection, tuple(totals))
 
 
 def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Any:
@@ -305,13 +309,26 @@ def _unpickled(nodes: tuple[Any, ...], ends: Any, data: tuple[Any, ...]) -> Deri
 
 def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Phase:
     """Normalise a graph, or visit each node once, and record every step."""
-    steps: list[Step] = []
-
-    def log(before: Variable, after: Variable, firings: Sequence[Firing]) -> None:
-        steps.append(Step(before, after, tuple(firings)))
-
+    log = _Recorder()
     after = normalise(outputs, selection, log=log, once=once)
-    return Phase(tuple(outputs), after, tuple(steps), selection)
+    return Phase(tuple(outputs), after, tuple(log.steps), selection, tuple(log.totals))
+
+
+class _Recorder:
+    """The log that keeps everything."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.totals: list[Total] = []
+
+    def step(self, before: Variable, after: Variable, firings: Sequence[Firing]) -> int:
+        """Keep a step, and return its index."""
+        self.steps.append(Step(before, after, tuple(firings)))
+        return len(self.steps) - 1
+
+    def total(self, node: Variable, parts: Any, history: Any, result: Variable) -> None:
+        """Keep what became of a sum or product."""
+        self.totals.append(Total(node, tuple(parts), tuple(history), result))
 
 
 def run_checked(

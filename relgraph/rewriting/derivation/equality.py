@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from relgraph.ir.etuple import same_number
-from relgraph.ir.node import Constant, Variable, apply, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
-from relgraph.relations.nary import uniform
+from relgraph.relations.nary import inverse_number, kind_of, uniform
 
 add, multiply = Elementwise("add"), Elementwise("multiply")
-SIGNED = frozenset([add, add.difference, add.inverse])
+SIGNED = kind_of(add).family
+negative = kind_of(add).negated
 
 
 def sum_op(x: Variable) -> Op | None:
@@ -86,6 +87,8 @@ class Keys:
         dtype: Any = getattr(x.type, "dtype", None)  # tuples have no dtype
         if op is multiply or (x.op is add.inverse and op is None and dtype.kind in "fi"):
             return self._product(x, dtype)
+        if x.op is multiply.difference and inverse_number(x.inputs[1]) is not None:
+            return self._product(x, dtype)
         shape: Any
         if op is not None:
             terms = self.multiset(without_identity(op, self.terms(x)))
@@ -101,14 +104,16 @@ class Keys:
 
     def _product(self, x: Variable, dtype: Any) -> Any:
         """Return the key of a product, or of -x, which is a product with -1."""
-        terms = self.terms(x) if x.op is multiply else Counter(x.inputs)
-        sign = 1
-        if x.op is not multiply:
-            sign = -1
-            (y,) = x.inputs
-            if y.op is multiply and y.type.dtype == dtype:
-                terms = self.terms(y)
-        factor, kept = split_factor(terms, dtype)
+        sign, y = (1, x) if x.op is not add.inverse else (-1, x.inputs[0])
+        inverse = None
+        if y.op is multiply.difference and y.type.dtype == dtype:
+            inverse = inverse_number(y.inputs[1])  # a quotient by a number is a product with it
+            y = y if inverse is None else y.inputs[0]
+        inner = y.op is multiply and y.type.dtype == dtype
+        terms = self.terms(y).copy() if inner else Counter([y])
+        if inverse is not None:
+            terms[inverse] += 1
+        factor, kept = split_factor(terms, x)
         factor *= sign
         if factor == -1 and kept.total() == 1:
             (y,) = kept
@@ -172,16 +177,20 @@ def counted(node: Variable) -> Counter[Variable]:
     return terms
 
 
-def split_factor(terms: Counter[Variable], dtype: Any) -> tuple[Any, Counter[Variable]]:
+def split_factor(terms: Counter[Variable], product: Variable) -> tuple[Any, Counter[Variable]]:
     """Return the product of the constant factors among the operands of a product, and the rest.
 
+    An array of one number is such a factor if another operand has the shape of the product.
     Constants whose product overflows, or is zero although no factor is, stay in the rest.
     """
+    dtype, shape = product.type.dtype, product.type.shape
+    spanned = any([y.type.shape == shape for y in terms if not isinstance(y, Constant)])
     numbers: list[tuple[Any, int]] = []
     kept: Counter[Variable] = Counter()
     for y, n in terms.items():
-        if isinstance(y, Constant) and not y.ndim and y.type.dtype == dtype:
-            numbers.append((y.uniform.item(), n))
+        value = y.uniform if isinstance(y, Constant) and (spanned or not y.ndim) else None
+        if value is not None and y.type.dtype == dtype:
+            numbers.append((value.item(), n))
         else:
             kept[y] += n
     factor = product_of(numbers, dtype)
@@ -209,14 +218,6 @@ def bare(x: Variable) -> Variable:
         kept = list(without_identity(multiply, Counter(x.inputs)).elements())
         return kept[0] if len(kept) == 1 else x
     return x
-
-
-def negative(x: Variable) -> Variable:
-    """Return the negative of a term."""
-    if isinstance(x, Constant):
-        return constant(-x.value)
-    assert add.inverse is not None
-    return apply(add.inverse, (x,))
 
 
 def without_identity(op: Op, terms: Counter[Variable]) -> Counter[Variable]:

@@ -39,7 +39,7 @@ class Packing:
 
     def firing(self, firing: Firing, selection: Selection) -> tuple[Any, ...]:
         """Return a firing of a selection as data."""
-        parts = (firing.bindings, firing.taken, firing.result, firing.subtracted)
+        parts = (firing.bindings, firing.taken, firing.result, firing.scales)
         return _named(firing.rewrite, selection), *map(self.packed, parts)
 
     def nodes(self) -> tuple[Any, ...]:

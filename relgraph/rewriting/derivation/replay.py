@@ -9,24 +9,24 @@ were carried along. Then it rewrites the original graph with the steps alone, as
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain, pairwise
 from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError
 from relgraph.ir.etuple import same_number
-from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.graph import toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
-from relgraph.ops.elementwise import Cast, add
+from relgraph.ops.elementwise import Cast
 from relgraph.ops.shape import BroadcastTo
+from relgraph.relations.block_matcher import is_linear
 from relgraph.relations.clause import Rewrite, is_ac, moved_by, numbers_stay
 from relgraph.relations.kanren.goals import Suspended
-from relgraph.relations.nary import leaves, uniform
+from relgraph.relations.nary import kind_of, sequence, uniform
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -34,6 +34,7 @@ from relgraph.relations.pattern import (
     PatternVariable,
     Rest,
     Term,
+    chained_args,
     flat_args,
     op_variables,
     variables,
@@ -41,7 +42,6 @@ from relgraph.relations.pattern import (
 from relgraph.rewriting.derivation.equality import Keys, bare, is_nested, negative, sum_op
 from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
-from relgraph.rewriting.shared_subterms import families
 
 Values = dict[PatternVariable, Any]
 CONVERTING = (Cast, BroadcastTo)  # ops that wrap a result to give it the replaced type
@@ -63,6 +63,8 @@ class Checker:
         self.ac_ops = selection.ac_ops
         self.key = Keys()
         self._answered: set[tuple[Any, Variable, Any]] = set()
+        self._equations: dict[Variable, Variable] = {}
+        self._images: dict[Variable, Variable] = {}
 
     def same(self, a: Variable, b: Variable) -> bool:
         """Return True if two graphs are equal up to order and bracketing."""
@@ -99,7 +101,7 @@ class Checker:
                 taken: Sequence[Any] = firing.taken
                 made: Sequence[Any] = (firing.result,)
                 if firing.subtracted:
-                    taken, made = [negative(x) for x in taken], [negative(x) for x in made]
+                    made = [negative(x) for x in made]
                 left.subtract(self._terms(taken, step.before))
                 left.update(self._terms(made, step.before))
             kept = {k: n for k, n in left.items() if n}
@@ -133,6 +135,8 @@ class Checker:
         if relation is None or self.selection.place(rewrite) is None:
             raise _problem(number, firing, "the selection does not hold")
         taken = list(firing.taken)
+        if firing.scales:
+            taken = self._cores(number, firing)
         whole = taken[0]
         if len(taken) > 1:
             whole = apply_chain(rewrite.pattern.op, taken)
@@ -156,8 +160,42 @@ class Checker:
             if not any(self._fits(right, x) for x in answers(relation, left)):
                 raise _problem(number, firing, "kanren has no answer for this use of")
             self._answered.add(asked)
-        if not self._fits(firing.result, build(rewrite.result, values, whole)):
+        scale, kind = 1, kind_of(rewrite.pattern.op) if firing.scales else None
+        if kind is not None and len(firing.scales) > 1:  # each term has its own coefficient
+            own = rewrite.pattern.own[0]
+            terms, scale, _ = kind.spread(values[own], firing.scales)
+            values = {**values, own: terms}
+        elif firing.scales:
+            scale = abs(firing.scales[0])
+        made = build(rewrite.result, values, whole)
+        if kind is not None and scale != 1:
+            split = kind.split(firing.result)
+            if split is not None and split[0] == scale and self._fits(split[1], made):
+                return
+            like = made if isinstance(made, Variable) else constant(made, whole.type.dtype)
+            made = kind.scaled(scale, like)
+        if not self._fits(firing.result, made):
             raise _problem(number, firing, "what was made is no instance of")
+
+    def _cores(self, number: int, firing: Any) -> list[Variable]:
+        """Return the operands that a firing took, without the coefficients that it names."""
+        rewrite = firing.rewrite
+        if rewrite.exact or (set(map(abs, firing.scales)) != {1} and not is_linear(rewrite)):
+            raise _problem(number, firing, "coefficients are not carried through by")
+        kind = kind_of(rewrite.pattern.op)
+        scales = firing.scales * len(firing.taken) if len(firing.scales) == 1 else firing.scales
+        cores = []
+        for x, scale in zip(firing.taken, scales, strict=True):
+            core, rest = x, scale
+            if scale < 0:
+                core, rest = (x.inputs[0] if x.op is kind.inverse else negative(x)), -scale
+            if rest != 1:
+                split = kind.split(core)
+                if split is None or split[0] != rest:
+                    raise _problem(number, firing, "a coefficient is wrong in this use of")
+                core = split[1]
+            cores.append(core)
+        return cores
 
     def _conditions(self, number: int, firing: Any, values: Values) -> None:
         """Test the side conditions, and bind the values that they compute."""
@@ -206,6 +244,9 @@ class Checker:
             return True  # x may stand for x * 1
         if isinstance(op, Op) and node.op is not op:
             return False
+        if len(chained_args(term)) > 2 and values.keys() >= set(variables(term)):
+            built = sequence(node.op, build(term, values, node))  # type: ignore[arg-type]
+            return list(map(self.key, built)) == list(map(self.key, sequence(node.op, node)))  # type: ignore[arg-type]
         if isinstance(term, Block) and isinstance(op, PatternVariable):
             each = list(zip(*[values[v] for v in term.own], strict=True))
             return len(each) == len(node.inputs) and all(
@@ -278,128 +319,76 @@ class Checker:
                     return True
         return False
 
-    def replay(self, before: Variable, closed: frozenset[Variable], steps: Sequence[Any]) -> Any:
-        """Rewrite a graph with the steps alone, innermost first.
+    def learn(self, steps: Sequence[Any], sums: Sequence[Any]) -> None:
+        """Take steps, once they are checked, and what they did to sums and products as equations.
 
-        Parameters
-        ----------
-        before : Variable
-            The graph.
-        closed : frozenset of Variable
-            The nested applications with other users; steps treat them as terms.
-        steps : sequence of Step
-            The equations.
+        Raises
+        ------
+        VerifyError
+            If the steps of a sum or product do not lead from its operands to its result.
         """
-        if not steps:
-            return before
-        known = _Equations(steps, self.key)
-        done: dict[Variable, Variable] = {}
-        summed: set[Variable] = set()
-        stack = [before]
-        budget = 100 * (len(steps) + len(toposort(before)) + 10)
+        inside = {i for total in sums for i, _ in total.history}
+        self._equations = {s.before: s.after for i, s in enumerate(steps) if i not in inside}
+        for total in sums:
+            history = [(steps[i], parts) for i, parts in total.history if i < len(steps)]
+            if len(history) < len(total.history) or not self._leads(total, history):
+                raise VerifyError(
+                    "the steps do not lead from a sum or product to its result",
+                    {"graph": total.node, "result": total.result},
+                    FIX,
+                )
+            self._equations[total.node] = total.result
+
+    def _leads(self, total: Any, history: Sequence[Any]) -> bool:
+        """Return True if steps lead from the operands of a sum or product to its result.
+
+        What stands in the sum is a multiset of operands; between two steps, what was built becomes
+        normal, by equations that are known.
+        """
+        node = total.node
+        left = self._parts(total.parts, node)
+        if left != self._terms([node], node):
+            return False
+        left = self._parts([(self.image(x), taken) for x, taken in total.parts], node)
+        for step, parts in history:
+            if left != self._terms([step.before], node):
+                return False
+            left = self._terms([step.after], node)
+            left.subtract(self._parts(parts, node))
+            left.update(self._parts([(self.image(x), taken) for x, taken in parts], node))
+            left = Counter({k: n for k, n in left.items() if n})
+        return left == self._terms([total.result], node)
+
+    def _parts(self, parts: Sequence[tuple[Variable, bool]], outer: Variable) -> Counter[Any]:
+        """Return the operands that signed parts contribute to a sum or product, by key."""
+        return self._terms([negative(x) if taken else x for x, taken in parts], outer)
+
+    def image(self, node: Variable) -> Variable:
+        """Return a graph rewritten by the equations learnt so far, innermost first."""
+        images, equations = self._images, self._equations
+        stack = [node]
+        budget = 100 * (len(equations) + len(toposort([node])) + 10)
         while stack and budget:
             budget -= 1
             x = stack[-1]
-            if x in done:
+            if x in images:
                 stack.pop()
                 continue
-            if x not in summed and add in self.ac_ops and sum_op(x) is add:
-                terms = _signed_leaves(x, closed)  # first as one sum, then by its parts
-                waiting = [y for y in terms if y not in done]
+            target = equations.get(x)
+            if target is None or target is x:
+                waiting = [y for y in x.inputs if y not in images]
                 if waiting:
                     stack.extend(waiting)
                     continue
-                summed.add(x)
-                (whole,) = substitute([x], {y: done[y] for y in terms if done[y] is not y})
-                target = known.image(whole, x)
-                if target is not x and target in done:
-                    done[x] = done[target]
-                    stack.pop()
-                    continue
-                if target is not x:
-                    stack.append(target)
-                    continue
-            op = x.op
-            below = leaves(x, op, closed) if op is not None and op in self.ac_ops else x.inputs
-            waiting = [y for y in below if y not in done]
-            if waiting:
-                stack.extend(waiting)
-                continue
-            rebuilt = self._on(x, [done[y] for y in below], below)
-            target = known.image(rebuilt, rebuilt)
-            if target is x or target in done:
-                done[x] = done.get(target, target)
-                stack.pop()
-            elif target is rebuilt:
-                done[x] = done[rebuilt] = rebuilt
+                operands = tuple([images[y] for y in x.inputs])
+                op: Any = x.op
+                target = x if operands == x.inputs else apply(op, operands)
+            if target is x or target in images:
+                images[x] = images.get(target, target)
                 stack.pop()
             else:
                 stack.append(target)
-        return done.get(before, before)
-
-    def _on(self, node: Variable, images: list[Variable], below: Sequence[Variable]) -> Variable:
-        """Return a node on the images of its operands, or of its nested ones' operands."""
-        if all(map(operator.is_, images, below)):
-            return node
-        assert node.op is not None
-        if node.op in self.ac_ops:
-            return apply_chain(node.op, images)
-        return apply(node.op, tuple(images))
-
-
-class _Equations:
-    """Steps as ground equations, read forward.
-
-    The lookup tries the exact node first, then one that is equal up to order and bracketing.
-    """
-
-    def __init__(self, steps: Sequence[Any], key: Keys) -> None:
-        self.key = key
-        self.exact = {s.before: s.after for s in steps}
-        self.rules = {key(s.before): s.after for s in reversed(steps)}
-
-    def image(self, node: Variable, default: Variable) -> Variable:
-        """Return the replacement of a node by a step, or the default."""
-        replacement: Variable | None = self.exact.get(node)
-        return self.rules.get(self.key(node), default) if replacement is None else replacement
-
-
-def _signed_leaves(node: Variable, closed: frozenset[Variable]) -> list[Variable]:
-    """Return the terms of a sum, including those inside differences and negations."""
-    dtype = node.type.dtype
-    nested: Counter[Variable] = Counter()
-    stack = [node]
-    while stack:  # a node that occurs twice counts as a term
-        for y in stack.pop().inputs:
-            if y not in closed and is_nested(y, add, dtype):
-                nested[y] += 1
-                if nested[y] == 1:
-                    stack.append(y)
-    leaves: dict[Variable, None] = {}
-    stack = [node]
-    while stack:
-        for y in stack.pop().inputs:
-            if nested[y] == 1:
-                stack.append(y)
-            else:
-                leaves[y] = None
-    return list(leaves)
-
-
-def closed_in(outputs: Sequence[Variable], ops: Iterable[Op]) -> frozenset[Variable]:
-    """Return the applications that are nested in one of some ops and also have other users.
-
-    A difference or inverse counts as an application of its op.
-    """
-    of = families(ops)
-    uses: Counter[Variable] = Counter(outputs)
-    nested = set()
-    for node in toposort(outputs):
-        for x in node.inputs:
-            uses[x] += 1
-            if x.op in of and of[x.op] is of.get(node.op):
-                nested.add(x)
-    return frozenset([x for x in nested if uses[x] > 1])
+        return images.get(node, node)
 
 
 def build(term: Term, values: Values, like: Variable) -> Any:

@@ -40,7 +40,7 @@ ROWS = [
     Row(r.cancel_reciprocal_reciprocalo, 1.0 / (1.0 / x), x, 1.0 / (2.0 / x)),
     Row(r.cancel_square_sqrto, sqrt(n) ** 2, n, sqrt(x) ** 2),
     Row(r.cancel_sqrt_squareo, sqrt(x**2), absolute(x), sqrt(i**2)),
-    Row(r.cancel_divide_squareo, square(u) / u, u, square(x) / x),
+    Row(r.cancel_divide_squareo, square(u) / u, u, square(x) / u),
     Row(r.absorb_square_negativeo, square(-x), square(x), square(sqrt(x))),
     Row(r.absorb_square_absoluteo, square(absolute(x)), square(x), sqrt(absolute(x))),
     Row(r.distribute_power_addo.reversed, p**x * p**y, p ** (x + y), x**y * x**x),

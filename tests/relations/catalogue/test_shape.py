@@ -101,7 +101,7 @@ def test_new_axes_merge_as_in_numpy(inner, outer):
         (u - u + v, "v"),
         (v - (u - u), "v"),
         (u - u + m, "m"),
-        (u * v - v * u, "broadcast_to(0, dim(v, axis=-1), shape=(None,))"),
+        (u * v - v * u, "broadcast_to(0, dim(u, axis=-1), shape=(None,))"),
         (exp(m * 0 + k), "exp(k)"),
         (m - m + u, "u + broadcast_to(0, dim(m, axis=-2), dim(m, axis=-1), shape=(None, None))"),
         ((m - m) / k, "0 / k"),
