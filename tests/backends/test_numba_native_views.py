@@ -164,3 +164,33 @@ def test_an_update_of_an_argument_leaves_it_alone():
 def test_a_copy_prints_as_what_it_copies():
     x = rg.vector("x")
     assert "# x\n" in rg.function([x], x, mode=None).source
+
+
+def test_products_compute_infinities_without_warnings():
+    A, v = rg.matrix("A", (4, 4)), rg.vector("v", 4)
+    f = rg.function([A, v], [A @ A, A @ v, v @ v], mode=None)
+    for result in f(np.full((4, 4), 1e300), np.full(4, 1e300)):  # warnings are errors here
+        assert np.isinf(result).all()
+
+
+def test_a_program_of_thousands_of_steps_is_native():
+    x, y = rg.vector("x"), np.array([1.0, 2.0, 4.0])
+    z, expected = x, y
+    for _ in range(1200):
+        z, expected = z - z.mean() + 1.0, expected - expected.mean() + 1.0
+    f = rg.function([x], z, mode=None)
+    assert f.report().loops > 1000
+    assert is_native(f)
+    np.testing.assert_allclose(f(y), expected, rtol=1e-12)
+
+
+def test_arrays_in_other_layouts():
+    x, y = rg.matrices("x y", ("n", "m"))
+    f = rg.function([x, y], [x.T + y.T, rg.sum(x * y)], mode=None)
+    a = np.arange(12.0).reshape(3, 4)
+    for b in (a[:, ::-1], np.asfortranarray(a), np.repeat(a, 2, axis=1)[:, ::2]):
+        one, two = f(a, b)
+        np.testing.assert_array_equal(one, a.T + b.T)
+        assert two == (a * b).sum()
+    with pytest.raises(rg.errors.ShapeError):
+        f(a, a[:, ::-1][:2])
