@@ -84,7 +84,6 @@ class AcMatcher:
         self.equal = bool(self.collecting or self.twins)
         self.products = frozenset([r.key for r in self.gathering if r.factoring])
         self._may: dict[frozenset[Any], bool] = {}
-        self._gather: dict[frozenset[Any], bool] = {}
         self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
     def view(self, signed: bool = True, logged: bool = True) -> View:
@@ -105,60 +104,59 @@ class AcMatcher:
             )
         return may
 
-    def may_gather(self, keys: frozenset[Any]) -> bool:
-        """Return False if the keys of operands that occur twice show that nothing is gathered."""
-        may = self._gather.get(keys)
-        if may is None:
-            rules = [r.key for r in self.gathering if not r.factoring]
-            may = self._gather[keys] = any([plays(x, y) for x in keys for y in rules])
-        return may
-
     def idle(self, terms: Iterable[tuple[Variable, bool]], signed: bool) -> bool:
         """Return True if a short look at normal operands shows that no rewrite matches them.
 
         Each comes with whether it is taken away.
         """
         split, scaling = self.kind.split, self.kind.scaling if signed else ()
-        products = self.products
+        products, equal = self.products, self.equal
         cores: set[Any] = set()
         factors: set[Any] = set()
         layers: dict[Any, list[Any]] = {}
         once: set[Any] = set()
-        twice: set[Any] = set()
         for node, taken in terms:
             x, key = node, node.op if node.op is not None else key_of(node)
             scale: Any = -1 if taken else 1
             if key in scaling:
                 parts = split(x)
                 if parts is not None:
-                    (twice if key in once else once).add(key)
                     layers.setdefault(scale, []).append(key)
                     scale, x = parts[0] * scale, parts[1]
                     key = x.op if x.op is not None else key_of(x)
                 elif any([y.__class__ is Constant for y in x.inputs]):
                     return False  # it may be an array of one number
-            (twice if key in once else once).add(key)
-            if key is not Constant:
+            if key in once and self._joins_two(key):
+                return False
+            once.add(key)
+            if scale in layers:
+                layers[scale].append(key)
+            else:
+                layers[scale] = [key]
+            if (equal or products) and key is not Constant:
                 core = x if key is None or not key.commutative else canonical(x)
-                if core in cores and self.equal:
+                if core in cores and equal:
                     return False
                 cores.add(core)
-            layers.setdefault(scale, []).append(key)
-            if key in products or node.op in products:
+            if products and (key in products or node.op in products):
                 factored: Any = node if node.op in products else x
                 for y in leaves(factored, factored.op, (), NEAR):
                     factor = y if y.op is None or not y.op.commutative else canonical(y)
                     if factor in factors:
                         return False
                     factors.add(factor)
-        if not cores.isdisjoint(factors) or (Constant in twice and self.fold is not None):
-            return False
-        if twice and self.gathering and self.may_gather(frozenset(twice)):
-            return False
-        for scale, keys in layers.items():
-            if len(keys) > 1 and (scale == 1 or self.linear) and self.may_match(frozenset(keys)):
-                return False
-        return True
+        return cores.isdisjoint(factors) and not any(
+            [
+                len(keys) > 1 and (scale == 1 or self.linear) and self.may_match(frozenset(keys))
+                for scale, keys in layers.items()
+            ]
+        )
+
+    def _joins_two(self, key: Any) -> bool:
+        """Return True if two operands of a key may be folded or gathered, shared factors apart."""
+        if key is Constant and self.fold is not None:
+            return True
+        return any([not rule.factoring for _, rule in self.gathers(key)])
 
     def pair(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from relgraph.ir.node import Constant, Variable, apply, apply_chain
@@ -33,14 +33,14 @@ class _Group:
 
     def __init__(
         self,
-        operands: Iterable[tuple[Variable, bool]],
+        parts: Sequence[tuple[Variable, bool]],
         dtype: Any,
         inner: Sequence[Variable] | None,
     ) -> None:
-        self.parts = tuple(operands)
+        self.parts = parts
         self.history: list[tuple[int, Any]] = []  # steps, with the parts that they brought in
         self.waiting: list[tuple[Variable, int | None, bool]] = [
-            (x, None, s) for x, s in self.parts
+            (x, None, taken) for x, taken in parts
         ]
         self.dtype = dtype
         self.inner = inner
@@ -345,35 +345,25 @@ class NaryNormaliser:
         if selection.interpreted:
             return list(nodes)
         left: list[Variable] = []
-        idle: dict[Any, bool] = {}
+        known: dict[Any, Any] = {}  # by op: its n-ary matcher, or whether it has any other
         for x in nodes:
             op: Any = x.op
-            matcher = ac(op)
-            if matcher is not None:
+            matcher = known.get(op)
+            if matcher is None:
+                matcher = ac(op) or (plain(op) is not None or bool(asked(op)))
+                known[op] = matcher
+            normal_inputs = all([not y.inputs or normal.get(y) is y for y in x.inputs])
+            if matcher is True or not normal_inputs:
+                left.append(x)
+            elif matcher is False:
+                normal[x] = x
+            else:
                 a, b = x.inputs
-                if (
-                    a.op in matcher.family
-                    or b.op in matcher.family
-                    or (a.inputs and normal.get(a) is not a)
-                    or (b.inputs and normal.get(b) is not b)
-                    or matcher.pair(a, b, self.accepts, x) is not None
-                ):
+                nested = a.op in matcher.family or b.op in matcher.family
+                if nested or matcher.pair(a, b, self.accepts, x) is not None:
                     left.append(x)
                 else:
                     normal[x] = x
-                continue
-            quiet = idle.get(op)
-            if quiet is None:
-                quiet = idle[op] = op is not None and plain(op) is None and not asked(op)
-            if not quiet:
-                left.append(x)
-                continue
-            for y in x.inputs:
-                if y.inputs and normal.get(y) is not y:
-                    left.append(x)
-                    break
-            else:
-                normal[x] = x
         return left
 
     def _shared(self, n: Variable, x: Variable) -> bool:
