@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -155,9 +155,7 @@ class Variable(_Slots, Operators):
         def __getattr__(self, name: str) -> Any:
             raise FUNCTIONS["__getattr__"](self, name)
 
-    def _leaf_text(self) -> str:
-        """Return what an input or a constant prints as."""
-        raise NotImplementedError  # abstract: applications print by their op
+    _leaf_text: Callable[[], str]  # what an input or a constant prints as; an op prints the others
 
     def __copy__(self) -> Variable:
         return self

@@ -8,7 +8,7 @@ compare by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -61,9 +61,7 @@ class Type:
     def __delattr__(self, name: str) -> None:
         self.__setattr__(name, None)
 
-    def accepts(self, value: object) -> str | None:
-        """Return why ``value`` is not of this type, or None if it is."""
-        raise NotImplementedError  # abstract
+    accepts: Callable[[object], str | None]  # why a value is not of this type; None if it is
 
 
 class TensorType(Type):

@@ -6,6 +6,7 @@ joined schedule then stays acyclic.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,7 +123,7 @@ class Ancestors:
         self._grown >>= aged
 
 
-class Clusters:
+class Clusters(ABC):
     """The clusters of a schedule, within the limits that ``fusion`` sets for a kernel."""
 
     def __init__(self, graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) -> None:
@@ -147,16 +148,16 @@ class Clusters:
         """Return the shape of a kernel's loop nest, in such terms."""
         return self.sizes.find_all(self.sizes.loop[step])
 
+    @abstractmethod
     def seed(self, step: Step) -> Any:
         """Return the key of the cluster that a step starts; None if it starts none."""
-        raise NotImplementedError  # abstract: each kind of kernel has its own
 
+    @abstractmethod
     def kind(self, step: Step, cluster: Cluster) -> str | None:
         """Return the role of a step in a cluster; None if it cannot join.
 
         The role "full" keeps the step in the kernel even if no other member reads its results.
         """
-        raise NotImplementedError  # abstract: each kind of kernel has its own
 
     def near(self, step: Step, free: int) -> Iterable[Cluster]:
         """Return the clusters that a step may join; by default, those whose results it reads.

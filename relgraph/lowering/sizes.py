@@ -402,6 +402,11 @@ def is_product(node: Variable) -> bool:
     return isinstance(node.op, Matmul) and all(x.ndim >= 2 for x in node.inputs)
 
 
+def is_dot(node: Variable) -> bool:
+    """Return True if a node is the product of two vectors."""
+    return isinstance(node.op, Matmul) and not node.ndim
+
+
 def unproved(node: Variable) -> tuple[tuple[At, At], ...]:
     """Return the pairs of operand axes of a node that must be equal although nothing proves it.
 
@@ -425,5 +430,6 @@ def folded_shape(node: Variable, loop: Sequence[Term]) -> Terms:
 
 
 __all__ = [
-    "Check", "Sizes", "Term", "Terms", "Unknown", "is_product", "left_out", "mismatch", "unproved",
+    "Check", "Sizes", "Term", "Terms", "Unknown", "is_dot", "is_product", "left_out", "mismatch",
+    "unproved",
 ]  # fmt: skip

@@ -93,7 +93,7 @@ def axes(x: Variable) -> tuple[Along, ...] | None:
         x = x.inputs[0]
     if not chain or len(chain) > _DEEPEST:
         return None
-    viewed = _own_axes(x)
+    viewed = own_axes(x)
     for node in reversed(chain):
         viewed = _viewed(node, viewed)
     return viewed
@@ -101,10 +101,11 @@ def axes(x: Variable) -> tuple[Along, ...] | None:
 
 def part_axes(part: Variable) -> tuple[Along, ...]:
     """Return how the axes of a view run along its operand, even if that is itself a view."""
-    return _viewed(part, _own_axes(part.inputs[0]))
+    return _viewed(part, own_axes(part.inputs[0]))
 
 
-def _own_axes(x: Variable) -> tuple[Along, ...]:
+def own_axes(x: Variable) -> tuple[Along, ...]:
+    """Return the axes of an array as they run along themselves."""
     number = -sum(dim != 1 for dim in x.type.shape)
     alongs: list[Along] = []
     for dim in x.type.shape:
@@ -121,6 +122,16 @@ def is_contiguous(along: tuple[Along, ...]) -> bool:
         for position, (here, axis) in enumerate(
             zip(distinct, range(-len(distinct), 0), strict=True)
         )
+    )
+
+
+def in_order(x: Variable) -> bool:
+    """Return True if the elements of a value follow each other in memory, each of them once."""
+    along = axes(x) if is_view(x) else own_axes(x)
+    if along is None or not is_contiguous(along):
+        return False
+    return all(
+        here.axis is not None or dim == 1 for here, dim in zip(along, x.type.shape, strict=True)
     )
 
 
@@ -243,4 +254,7 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
 
 _VIEWS = frozenset({AsGiven, Index, ExpandDims, Squeeze, Transpose, MatrixTranspose, BroadcastTo})
 
-__all__ = ["Along", "AsGiven", "Operand", "axes", "is_contiguous", "is_view", "part_axes", "root"]
+__all__ = [
+    "Along", "AsGiven", "Operand", "axes", "in_order", "is_contiguous", "is_view", "own_axes",
+    "part_axes", "root",
+]  # fmt: skip

@@ -8,6 +8,7 @@ unsigned ones uint64, as in NumPy; means and exponentials of any integers are fl
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any as Value  # Any is a reduction here
 
 import numpy as np
@@ -118,9 +119,7 @@ class Reduction(Op):
         dtype = self.dtype(x.dtype)
         return np.asarray(self.compute(x, dtype)).astype(dtype, copy=False)
 
-    def compute(self, x: Value, dtype: np.dtype[Value]) -> Value:
-        """Return the reduced array, computed in ``dtype``."""
-        raise NotImplementedError  # abstract: each reduction has its NumPy meaning
+    compute: Callable[..., Value]  # the reduced array, from an array and the dtype to compute in
 
     def infix(self, operands: list[str]) -> str | None:
         """Print with the value over no elements, where the name does not tell it."""
@@ -468,9 +467,7 @@ class _AlongAxis(AxisOp):
         x = np.asarray(values[0])
         return np.asarray(self.compute(x.astype(floating(x.dtype), copy=False)))
 
-    def compute(self, x: Value) -> Value:
-        """Return the result for a float array."""
-        raise NotImplementedError  # abstract: each function has its NumPy meaning
+    compute: Callable[..., Value]  # the result, from a float array
 
     def flops(self, types: tuple[Value, ...], result: Value) -> int:
         """Return the weight of an exponential for each element, and a few passes."""

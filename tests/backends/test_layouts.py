@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.backends.numba import compiler
 
 RNG = np.random.default_rng(0)
 SHAPE = (130, 270)  # large enough to be read where they lie, in long rows
@@ -59,6 +60,20 @@ def functions():
     return [rg.function([x, y, v], outputs), *[rg.function([x, y, v], [o]) for o in outputs[:4]]]
 
 
+def refuse_copies(monkeypatch):
+    """Make a call raise if it copies an argument into C order."""
+
+    def ready(array):
+        assert array.flags.c_contiguous, "copied"
+        return array
+
+    def copied(*args, **kwargs):
+        raise AssertionError("copied")
+
+    monkeypatch.setattr(compiler, "ready", ready)
+    monkeypatch.setattr(np, "require", copied)
+
+
 @pytest.mark.parametrize("second", ["C", "Fortran"])
 @pytest.mark.parametrize("kind", MADE)
 def test_every_layout_gives_the_same_result(functions, kind, second):
@@ -88,10 +103,7 @@ def test_large_matrices_in_fortran_order_are_not_copied(monkeypatch):
     a = np.asfortranarray(MATRIX)
     first = f(a)
 
-    def copied(*args, **kwargs):
-        raise AssertionError("copied")
-
-    monkeypatch.setattr(np, "require", copied)
+    refuse_copies(monkeypatch)
     np.testing.assert_array_equal(f(a), first)
     with pytest.raises(AssertionError, match="copied"):
         f(a[::4])
@@ -138,10 +150,7 @@ def test_arrays_with_gaps_are_not_copied_where_that_pays(gaps, monkeypatch):
     for found, value in zip(f(a, ROW), exact, strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
 
-    def copied(*args, **kwargs):
-        raise AssertionError("copied")
-
-    monkeypatch.setattr(np, "require", copied)
+    refuse_copies(monkeypatch)
     if in_place:
         for found, value in zip(f(a, ROW), exact, strict=True):
             np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)

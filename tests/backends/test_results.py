@@ -17,7 +17,7 @@ def test_a_transposed_new_array_is_not_copied(target):
     np.testing.assert_array_equal(result, A.T + 1)
     assert result.flags.f_contiguous
     assert result.flags.writeable
-    assert result.base.size == result.size
+    assert (result if result.base is None else result.base).size == result.size
     result[:] = 0
     np.testing.assert_array_equal(f(A), A.T + 1)
 

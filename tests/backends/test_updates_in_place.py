@@ -25,11 +25,17 @@ def updated(array, kind, key, value):
 def copies(f):
     """Return how many updates of a compiled function are made in a copy of their array."""
     calls = f._program._main.__globals__
-    return f.source.count("copyto(") + sum(
-        1
-        for name, call in calls.items()
-        if name.startswith("call_") and call.node.op.name.endswith("_index")
-        if call.perform.__name__ == "perform"
+    nodes = [node for step in f._program.steps for node in getattr(step, "nodes", ())]
+    kernels = sum(node.op.name == "copy" for node in nodes)
+    return (
+        kernels
+        + f.source.count("copyto(")
+        + sum(
+            1
+            for name, call in calls.items()
+            if name.startswith("call_") and call.node.op.name.endswith("_index")
+            if call.perform.__name__ == "perform"
+        )
     )
 
 

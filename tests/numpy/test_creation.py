@@ -41,6 +41,8 @@ def test_full_of_a_graph():
     s = inputs.scalar("s")
     same(creation.full((2, 2), s), np.full((2, 2), 3.5), s=np.array(3.5))
     same(creation.full(2, s, "int8"), np.full(2, 3, "int8"), s=np.array(3.5))
+    assert creation.full((2, 2), s).type is TensorType("float64", (2, 2))
+    assert creation.full(2, s, "int8").type is TensorType("int8", (2,))
 
 
 def test_arange_equals_numpy():
@@ -75,7 +77,9 @@ def test_what_numpy_refuses_is_refused(numpys, wrong, what, fix):
 
 def test_full_wraps_arrays_and_truncates_floats_as_numpy():
     for value in (np.array([300, -1, 2]), np.int64(300), 3.7):
-        same(creation.full(3, value, "int8"), np.full(3, value, "int8"))
+        node = creation.full(3, value, "int8")
+        assert node.type is TensorType("int8", (3,))
+        same(node, np.full(3, value, "int8"))
     same(creation.full(3, 255, "uint8"), np.full(3, 255, "uint8"))
 
 

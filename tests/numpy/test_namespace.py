@@ -203,26 +203,30 @@ def outcome(function, *args, **options):
 
 
 def agree(build, expected, array, typings=TYPINGS):
-    """Assert that a graph has an answer of NumPy, or is refused where NumPy has none."""
+    """Assert that a graph has NumPy's answer, or raises if NumPy has none; return the answer."""
     if expected is not None:
         with np.errstate(all="ignore"):
             check(build, expected, array, typings=typings, rtol=1e-12)
     else:
         with pytest.raises(RelgraphError):
             build(typed("x", array))
+    return expected
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_of_odd_shapes_and_axes_equal_numpy(name):
     numpys, ours = getattr(np, name), getattr(rnp, name)
+    answers = 0
     for shape in ((), (0,), (1,), (3,), (0, 2), (2, 0), (1, 1)):
         array = np.arange(1.0, 1.0 + math.prod(shape)).reshape(shape)
         if name in ("average", "median") and not array.size:
             continue  # NaN, or nothing, where NumPy raises an error in dividing or reshaping
         for axis, keepdims in itertools.product(AXES, (False, True)):
             options = {"axis": axis, "keepdims": keepdims}
-            agree(lambda x, o=options: ours(x, **o), outcome(numpys, array, **options), array,
-                  typings=("static",) if not array.size else TYPINGS)  # fmt: skip
+            answer = agree(lambda x, o=options: ours(x, **o), outcome(numpys, array, **options),
+                           array, ("static",) if not array.size else TYPINGS)  # fmt: skip
+            answers += answer is not None
+    assert answers >= 20
 
 
 def test_sizes_of_several_axes_equal_numpy():
@@ -252,15 +256,12 @@ ODD = [
     lambda np, x: np.take(x, [[0], [0]], axis=-1),
     lambda np, x: np.diff(x, 0),
     lambda np, x: np.diff(x),
-    lambda np, x: np.pad(x, -1),
     lambda np, x: np.pad(x, 1),
     lambda np, x: np.pad(x, ((1, 2),)),
     lambda np, x: np.flip(x, ()),
     lambda np, x: np.transpose(x, ()),
     lambda np, x: x.transpose(()),
     lambda np, x: np.transpose(x, 0),
-    lambda np, x: np.rot90(x, 1, (0,)),
-    lambda np, x: np.rot90(x, 1, (0, 1, 2)),
     lambda np, x: np.tril(x),
     lambda np, x: np.triu(x, 1),
     lambda np, x: np.kron(x, x),
@@ -272,22 +273,32 @@ ODD = [
     lambda np, x: np.full_like(x, 7, shape=()),
     lambda np, x: np.linalg.qr(x, "r"),
     lambda np, x: np.linalg.svd(x, compute_uv=False),
-    lambda np, x: np.block((x, x)),
-    lambda np, x: np.block([(x, x)]),
     lambda np, x: np.block([x]),
-    lambda np, x: np.gradient(x, axis=(0, 0)),
     lambda np, x: np.vander(x, 2),
     lambda np, x: np.linalg.norm(x, np.inf),
     lambda np, x: np.linalg.norm(x, 2),
-    lambda np, x: np.linalg.norm(x, axis=()),
     lambda np, x: np.tensordot(x, x, 1),
     lambda np, x: np.matvec(x, x),
     lambda np, x: np.vecdot(x, x),
 ]
 
 
-@pytest.mark.parametrize("function", ODD, ids=source_of)
+NEVER = [
+    lambda np, x: np.pad(x, -1),
+    lambda np, x: np.rot90(x, 1, (0,)),
+    lambda np, x: np.rot90(x, 1, (0, 1, 2)),
+    lambda np, x: np.block((x, x)),
+    lambda np, x: np.block([(x, x)]),
+    lambda np, x: np.gradient(x, axis=(0, 0)),
+    lambda np, x: np.linalg.norm(x, axis=()),
+]
+
+
+@pytest.mark.parametrize("function", ODD + NEVER, ids=source_of)
 def test_other_functions_of_odd_shapes_equal_numpy(function):
+    answers = 0
     for shape in ((), (0,), (1,), (3,), (0, 3), (3, 0), (1, 1), (3, 3), (2, 2, 3)):
         array = np.arange(3.0, 3.0 + math.prod(shape)).reshape(shape)
-        agree(lambda x: function(rnp, x), outcome(function, np, array), array, ("static",))
+        expected = outcome(function, np, array)
+        answers += agree(lambda x: function(rnp, x), expected, array, ("static",)) is not None
+    assert (answers == 0) == (function in NEVER)  # NumPy takes no shape of those

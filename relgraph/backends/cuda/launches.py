@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,11 +72,12 @@ class Launcher(Protocol):
         ...
 
 
-class _Texts:
+class _Texts(ABC):
     """The kernel texts of one step, written on first use."""
 
+    @abstractmethod
     def all_texts(self) -> Iterator[Text]:
-        raise NotImplementedError  # abstract: each kind of step has other kernels
+        """Yield the kernels, in the variants for small arrays."""
 
     def texts(self) -> Iterator[str]:
         for text in self.all_texts():

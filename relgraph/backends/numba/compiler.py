@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from relgraph.backends.base import Array, Direct, Pair, Program, Wanted, released
-from relgraph.backends.numba import kernels
+from relgraph.backends.numba import kernels, numpy_api
 from relgraph.backends.numba.given_places import (
     copy_to_places,
     direct_places,
@@ -33,12 +33,13 @@ from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.report import Report, inputs_in_place, library_calls, loops
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant
 from relgraph.ir.records import record, replace
-from relgraph.lowering.buffers import is_new, origins
-from relgraph.lowering.kernels import Kernel, Step
+from relgraph.lowering.buffers import has_own_buffer, is_new, origins
+from relgraph.lowering.copies import owner, with_copies
+from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
+from relgraph.lowering.views import is_view
 from relgraph.settings import config
 
 ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
@@ -111,8 +112,10 @@ class NumbaProgram(Program):
     def __init__(
         self, graph: FunctionGraph, choices: NumbaBackend, strided: frozenset[int] = frozenset()
     ) -> None:
-        self._schedule = scheduled(graph, choices.fusion)
         self._donated = [i for i, x in enumerate(graph.inputs) if x.name in choices.donated]
+        donated = [graph.inputs[i] for i in self._donated]
+        graph = with_copies(without_assumptions(graph), donated)
+        self._schedule = scheduled(graph, choices.fusion)
         self._strided = strided
         self._choices = choices
         self._readable = readable(self._schedule.graph, self.steps)
@@ -121,6 +124,7 @@ class NumbaProgram(Program):
         # Variants of the program, compiled on the first call with arguments that need them.
         self._laid = lru_cache(maxsize=ORDERS)(partial(_laid_out, graph, choices, strided))
         self._alone = lru_cache(maxsize=1)(partial(_alone, graph, choices))
+        self._quick: Direct | None = None
         self._define(choices)
 
     def _define(self, choices: NumbaBackend) -> None:
@@ -148,13 +152,12 @@ class NumbaProgram(Program):
             partial(in_place_results, graph, schedule.steps, first)
         )
         self._outputs = graph.outputs
-        self._constants = [x.value for x in graph.outputs if isinstance(x, Constant)]
         new_values = {x for step in schedule.steps if is_new(step) for x in step.results}
-        self._fresh = new_values.issuperset(graph.outputs)
-        self._fresh &= len(set(graph.outputs)) == len(graph.outputs)
-        self._silent = bool(main.calls)
-        plain = self._fresh and not self._donated
-        self._plain = main if plain else None
+        self._fresh = new_values.issuperset(map(owner, graph.outputs)) and not self._donated
+        allocated = {x for step in schedule.steps if has_own_buffer(step) for x in step.results}
+        self._placed = self._fresh and allocated.issuperset(graph.outputs)
+        self._silent = any(isinstance(x, Call) and not is_view(x.node) for x in self.steps)
+        self._written = main
 
     @property
     def steps(self) -> list[Step]:
@@ -189,12 +192,16 @@ class NumbaProgram(Program):
         if which:
             return self._laid(which)(turned(arrays, which))
         usable = self._usable(arrays)
+        if self._quick is not None and self._quick[0](*usable):
+            results = self._quick[1](*usable)
+            one = len(self._outputs) == 1
+            return [np.asarray(results)] if one else list(results)
         results = self._run(self._main, usable)
         if self._fresh:
             return list(results)
         held = [x for i, x in enumerate(usable) if i not in self._donated]
         held += [x for i, x in enumerate(arrays) if i not in self._donated]
-        return released(results, (*held, *self._constants))
+        return released(results, held)
 
     def _usable(self, arrays: Sequence[Array]) -> list[Array]:
         usable = [
@@ -210,10 +217,7 @@ class NumbaProgram(Program):
         return usable
 
     def _run(self, main: Callable[..., Any], values: Sequence[Any]) -> Any:
-        if not self._silent:
-            return main(*values)
-        with np.errstate(all="ignore"):  # a graph computes inf and NaN without warnings
-            return main(*values)
+        return (numpy_api.silent(main) if self._silent else main)(*values)
 
     def into(self, arrays: Sequence[Array], places: Sequence[Array]) -> None:
         """Run the program and write its results to the arrays ``places``, one for each output."""
@@ -225,17 +229,15 @@ class NumbaProgram(Program):
         copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
     def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
-        """Return the test and the main function, unless a result may share memory with others."""
-        if self._plain is None or (direct := self._direct(self._plain)) is None:
+        """Return the test and the main function, if it knows that its results are new arrays."""
+        if not self._fresh or (direct := self._direct(self._written)) is None:
             return None
-        return kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
+        self._quick = kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
+        return self._quick
 
     def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
         """Return the same for calls whose out arguments follow the inputs."""
-        if self._plain is None or self._silent:
-            return None
-        direct = self._direct(self._write_into(), True)
-        if direct is None:
+        if not self._placed or (direct := self._direct(self._write_into(), True)) is None:
             return None
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
         same = [() if k in direct.early else inputs for k, inputs in enumerate(self._in_place())]
@@ -243,10 +245,9 @@ class NumbaProgram(Program):
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
         """Return the main function without checks, as machine code if it only calls kernels."""
-        unchecked = main.trusting()
-        if unchecked is None:
+        if into and len(main.parts) > 1:
             return None
-        text, pairs = unchecked
+        text, pairs = main.trusting()
         namespace = dict(self._namespace)
         define("main", text, namespace)
         constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
@@ -258,7 +259,7 @@ class NumbaProgram(Program):
         }
         function = namespace["main"]
         if self._silent:  # a graph computes inf and NaN without warnings
-            return _Direct(np.errstate(all="ignore")(function), pairs)
+            function = numpy_api.silent(function)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
             taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)

@@ -29,6 +29,7 @@ def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -
         "ready": ready,
         "matmul": np.matmul,
         "copyto": np.copyto,
+        "ndarray": np.ndarray,
         "bool": np.bool_,
         **{name: np.dtype(name).type for name in NUMBERS},
         **functions,
@@ -55,9 +56,7 @@ def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Arr
 def ready(array: Array) -> Array:
     """Return an array as kernels expect it: C-contiguous and aligned."""
     flags = array.flags
-    if flags.c_contiguous and flags.aligned:
-        return array
-    return np.require(array, requirements=["C", "A"])
+    return array if flags.c_contiguous and flags.aligned else array.copy()
 
 
 def _packed(values: Sequence[Constant]) -> Array:

@@ -1,9 +1,8 @@
 """A whole program in machine code: sizes, memory and kernel calls, without Python in between.
 
-A program that only calls kernels on inputs, constants and results of kernels is bytecode, as
-:mod:`.tape_layout` describes.  One machine function interprets it for all programs.  It is a
-builtin function with the arguments and results of the main function, which have already passed
-their test.
+A program of kernels, views and products of two vectors is bytecode, as :mod:`.tape_layout`
+describes.  One machine function interprets it for all programs.  It is a builtin function with the
+arguments and results of the main function, which have already passed their test.
 
 Some cases are left to the main function, called with the same arguments: invalid sizes or indices,
 maxima of no elements, a single long row, and large temporaries.  The main function then starts
@@ -17,64 +16,86 @@ arguments may hold anything.
 from __future__ import annotations
 
 from relgraph.backends.numba.arena import LARGE
-from relgraph.backends.numba.launch import ARRAYS, FOLDS, LAUNCH, SIZES
-from relgraph.backends.numba.lone import LONG
+from relgraph.backends.numba.launch import LAUNCH
 from relgraph.backends.numba.native_memory import ALLOCATION, COUNTS, LINE, NOT
+from relgraph.backends.numba.native_steps import STEP_FUNCTIONS
 from relgraph.backends.numba.tape_layout import (
     ARGUMENTS,
     AS_SCALAR,
     CONSTANTS,
-    EQUAL,
+    COUNT,
     HEAD,
-    LONE,
     MAIN,
     MEMORY,
     NONE,
+    NUMBER,
     RESULTS,
     RESULTS_AT,
-    SOME,
     STEPS,
+    TERM,
     TERMS,
-    WITHIN,
+    VIEWS,
 )
 
 # Below, %terms are the sizes, %values points to the first element of each value, and %objects holds
 # the new arrays and null for other values.  After Python's 16-byte header, a NumPy array holds
 # data, ndim (32 bits), dimensions and strides.
 
-_SIZES = """
-; The sizes: of the arguments, and those that are numbers.
-define internal void @read_sizes(ptr %tape, ptr %args, i64 %count, ptr %terms) optsize {
+_SIZES = f"""
+declare i64 @PySlice_AdjustIndices(i64, ptr, ptr, i64)
+
+; The sizes: of the arguments, numbers, and what a slice of an axis begins with or holds.
+define internal void @read_sizes(ptr %tape, ptr %args, i64 %count, ptr %terms) optsize {{
 entry:
+  %start = alloca i64
+  %stop = alloca i64
   br label %term
 term:
   %i = phi i64 [ 0, %entry ], [ %i.next, %set ]
-  %twice = shl i64 %i, 1
-  %at = add i64 %twice, HEAD
+  %before = mul i64 %i, {TERM}
+  %at = add i64 %before, {HEAD}
   %more = icmp slt i64 %i, %count
   br i1 %more, label %read, label %done
 read:
   %which = call i64 @entry_of(ptr %tape, i64 %at)
   %axis.at = add i64 %at, 1
   %axis = call i64 @entry_of(ptr %tape, i64 %axis.at)
-  %number = icmp slt i64 %which, 0
-  br i1 %number, label %set, label %dimension
+  %argument = icmp sge i64 %which, 0
+  br i1 %argument, label %dimension, label %other
 dimension:
   %object.at = getelementptr ptr, ptr %args, i64 %which
   %object = load ptr, ptr %object.at, align 8
   %dimensions = call ptr @field(ptr %object, i64 32)
   %given = call i64 @entry_of(ptr %dimensions, i64 %axis)
   br label %set
+other:
+  %number = icmp eq i64 %which, {NUMBER}
+  br i1 %number, label %set, label %slice
+slice:
+  %whole = call i64 @entry_of(ptr %terms, i64 %axis)
+  %start.at = add i64 %at, 2
+  %start.n = call i64 @entry_of(ptr %tape, i64 %start.at)
+  store i64 %start.n, ptr %start, align 8
+  %stop.at = add i64 %at, 3
+  %stop.n = call i64 @entry_of(ptr %tape, i64 %stop.at)
+  store i64 %stop.n, ptr %stop, align 8
+  %step.at = add i64 %at, 4
+  %step = call i64 @entry_of(ptr %tape, i64 %step.at)
+  %length = call i64 @PySlice_AdjustIndices(i64 %whole, ptr %start, ptr %stop, i64 %step)
+  %first = load i64, ptr %start, align 8
+  %counts = icmp eq i64 %which, {COUNT}
+  %part = select i1 %counts, i64 %length, i64 %first
+  br label %set
 set:
-  %size = phi i64 [ %axis, %read ], [ %given, %dimension ]
+  %size = phi i64 [ %axis, %other ], [ %given, %dimension ], [ %part, %slice ]
   %place = getelementptr i64, ptr %terms, i64 %i
   store i64 %size, ptr %place, align 8
   %i.next = add i64 %i, 1
   br label %term
 done:
   ret void
-}
-""".replace("HEAD", str(HEAD))
+}}
+"""
 
 _VALUES = """
 ; Where the elements of arguments and constants are.
@@ -109,140 +130,6 @@ constant.set:
 done:
   ret void
 }
-"""
-
-_STEPS = f"""
-; Run a kernel; returns the place after it on the tape, or 0 where an error was raised.
-define internal i64 @kernel(ptr %tape, i64 %at, ptr %terms, ptr %values) noinline optsize {{
-entry:
-  %table.n = call i64 @entry_of(ptr %tape, i64 %at)
-  %table = inttoptr i64 %table.n to ptr
-  %sizes = call i64 @entry_of(ptr %table, i64 {SIZES})
-  %count = call i64 @entry_of(ptr %table, i64 {ARRAYS})
-  %folds = call i64 @entry_of(ptr %table, i64 {FOLDS})
-  %pointers = add i64 %count, %folds
-  %arrays = alloca ptr, i64 %pointers
-  %all = add i64 %sizes, 1
-  %integers = alloca i64, i64 %all
-  %at.sizes = add i64 %at, 1
-  br label %size
-size:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %sized ]
-  %at.i = phi i64 [ %at.sizes, %entry ], [ %at.after, %sized ]
-  %i.more = icmp slt i64 %i, %sizes
-  br i1 %i.more, label %sized, label %array
-sized:
-  %factors = call i64 @entry_of(ptr %tape, i64 %at.i)
-  %at.factors = add i64 %at.i, 1
-  %value = call i64 @product(ptr %tape, i64 %at.factors, i64 %factors, ptr %terms, i64 1)
-  %integer.at = getelementptr i64, ptr %integers, i64 %i
-  store i64 %value, ptr %integer.at, align 8
-  %at.after = add i64 %at.factors, %factors
-  %i.next = add i64 %i, 1
-  br label %size
-array:
-  %j = phi i64 [ 0, %size ], [ %j.next, %addressed ]
-  %at.j = add i64 %at.i, %j
-  %j.more = icmp slt i64 %j, %count
-  br i1 %j.more, label %addressed, label %ready
-addressed:
-  %which = call i64 @entry_of(ptr %tape, i64 %at.j)
-  %address = call i64 @entry_of(ptr %values, i64 %which)
-  %pointer.at = getelementptr i64, ptr %arrays, i64 %j
-  store i64 %address, ptr %pointer.at, align 8
-  %j.next = add i64 %j, 1
-  br label %array
-ready:
-  %outcome = call i64 @launch(ptr %table, ptr %arrays, ptr %integers)
-  %fine = icmp eq i64 %outcome, 0
-  %after = select i1 %fine, i64 %at.j, i64 0
-  ret i64 %after
-}}
-
-; Run the steps; returns 0, 1 for what is left to the main function, or 2 where an error was raised.
-define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) optsize {{
-entry:
-  br label %next
-next:
-  %i = phi i64 [ 0, %entry ], [ %i.1, %unraised ], [ %i.1, %alike ], [ %i.1, %below ],
-               [ %i.1, %any ], [ %i.1, %other ]
-  %at = phi i64 [ %first, %entry ], [ %after, %unraised ], [ %at.3, %alike ], [ %at.3, %below ],
-                [ %at.any, %any ], [ %at.other, %other ]
-  %i.1 = add i64 %i, 1
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %step, label %done
-done:
-  ret i64 0
-step:
-  %kind = call i64 @entry_of(ptr %tape, i64 %at)
-  %at.1 = add i64 %at, 1
-  %at.2 = add i64 %at, 2
-  %at.3 = add i64 %at, 3
-  switch i64 %kind, label %run [ i64 {EQUAL}, label %equal
-                                 i64 {WITHIN}, label %within
-                                 i64 {SOME}, label %some
-                                 i64 {LONE}, label %lone ]
-run:
-  %after = call i64 @kernel(ptr %tape, i64 %at.1, ptr %terms, ptr %values)
-  %refused = icmp eq i64 %after, 0
-  br i1 %refused, label %raised, label %ran
-ran:
-  %error = call ptr @PyErr_Occurred()
-  %failed = icmp ne ptr %error, null
-  br i1 %failed, label %raised, label %unfailed
-unfailed:
-  %signal = call i32 @PyErr_CheckSignals()
-  %interrupted = icmp ne i32 %signal, 0
-  br i1 %interrupted, label %raised, label %unraised
-unraised:
-  br label %next
-raised:
-  ret i64 2
-equal:
-  %one = call i64 @entry_of(ptr %tape, i64 %at.1)
-  %two = call i64 @entry_of(ptr %tape, i64 %at.2)
-  %one.size = call i64 @entry_of(ptr %terms, i64 %one)
-  %two.size = call i64 @entry_of(ptr %terms, i64 %two)
-  %same = icmp eq i64 %one.size, %two.size
-  br i1 %same, label %alike, label %left
-alike:
-  br label %next
-within:
-  %most = call i64 @entry_of(ptr %tape, i64 %at.1)
-  %size = call i64 @entry_of(ptr %tape, i64 %at.2)
-  %most.n = call i64 @entry_of(ptr %values, i64 %most)
-  %most.at = inttoptr i64 %most.n to ptr
-  %most.value = load i64, ptr %most.at, align 8
-  %size.value = call i64 @entry_of(ptr %terms, i64 %size)
-  %less = icmp ult i64 %most.value, %size.value
-  br i1 %less, label %below, label %left
-below:
-  br label %next
-some:
-  %terms.count = call i64 @entry_of(ptr %tape, i64 %at.1)
-  %elements = call i64 @product(ptr %tape, i64 %at.2, i64 %terms.count, ptr %terms, i64 1)
-  %at.any = add i64 %at.2, %terms.count
-  %nothing = icmp eq i64 %elements, 0
-  br i1 %nothing, label %left, label %any
-any:
-  br label %next
-lone:
-  %rows.count = call i64 @entry_of(ptr %tape, i64 %at.1)
-  %rows = call i64 @product(ptr %tape, i64 %at.2, i64 %rows.count, ptr %terms, i64 1)
-  %at.row = add i64 %at.2, %rows.count
-  %row.count = call i64 @entry_of(ptr %tape, i64 %at.row)
-  %at.row.1 = add i64 %at.row, 1
-  %row = call i64 @product(ptr %tape, i64 %at.row.1, i64 %row.count, ptr %terms, i64 1)
-  %at.other = add i64 %at.row.1, %row.count
-  %is.one = icmp eq i64 %rows, 1
-  %is.long = icmp sge i64 %row, {LONG}
-  %is.lone = and i1 %is.one, %is.long
-  br i1 %is.lone, label %left, label %other
-other:
-  br label %next
-left:
-  ret i64 1
-}}
 """
 
 _RESULTS = f"""
@@ -291,17 +178,19 @@ returned:
 """
 
 PROGRAM = f"""{LAUNCH}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-{_SIZES}{_VALUES}{COUNTS}{ALLOCATION}{_STEPS}{_RESULTS}
+{_SIZES}{_VALUES}{COUNTS}{ALLOCATION}{STEP_FUNCTIONS}{_RESULTS}
 define ptr @NAME(ptr %self, ptr %args, i64 %nargs) optsize {{
 entry:
   %tape = call ptr @field(ptr %self, i64 16)
   %terms.count = call i64 @entry_of(ptr %tape, i64 {TERMS})
   %constants = call i64 @entry_of(ptr %tape, i64 {CONSTANTS})
   %count = call i64 @entry_of(ptr %tape, i64 {MEMORY})
+  %views = call i64 @entry_of(ptr %tape, i64 {VIEWS})
   %steps.count = call i64 @entry_of(ptr %tape, i64 {STEPS})
   %expected = call i64 @entry_of(ptr %tape, i64 {ARGUMENTS})
   %right = icmp eq i64 %expected, %nargs
@@ -311,12 +200,13 @@ bad:
   ret ptr null
 read:
   %known = add i64 %nargs, %constants
-  %all = add i64 %known, %count
+  %made = add i64 %known, %count
+  %all = add i64 %made, %views
   %terms = alloca i64, i64 %terms.count
   %values = alloca i64, i64 %all
   %objects = alloca ptr, i64 %count
-  %terms.twice = shl i64 %terms.count, 1
-  %constants.at = add i64 %terms.twice, {HEAD}
+  %terms.length = mul i64 %terms.count, {TERM}
+  %constants.at = add i64 %terms.length, {HEAD}
   %memory.at = add i64 %constants.at, %constants
   %own = getelementptr i64, ptr %values, i64 %known
   call void @read_sizes(ptr %tape, ptr %args, i64 %terms.count, ptr %terms)

@@ -18,7 +18,7 @@ from relgraph.backends.numba.tape_layout import (
     TEMPORARY,
 )
 
-_MOST_DIMENSIONS = 64  # NumPy's limit
+MOST_DIMENSIONS = 64  # NumPy's limit
 _PARTIAL = 1 << 30  # upper bound of factors of a byte count, so that products do not overflow
 LINE = 64  # alignment of temporaries: a cache line, in bytes
 NOT = -1  # returned as the number of bytes if an out argument does not fit
@@ -87,7 +87,10 @@ one:
   %rank.at = add i64 %at, 3
   %rank = call i64 @entry_of(ptr %tape, i64 %rank.at)
   %axes = add i64 %at, 4
-  %after = add i64 %axes, %rank
+  %order = add i64 %axes, %rank
+  %ordered = icmp eq i64 %kind, {RESULT}
+  %orders = select i1 %ordered, i64 %rank, i64 0
+  %after = add i64 %order, %orders
   %value = getelementptr i64, ptr %values, i64 %i
   %object = getelementptr ptr, ptr %objects, i64 %i
   store ptr null, ptr %object, align 8
@@ -134,21 +137,22 @@ done:
 }}
 
 ; A new array; null where an error was raised.
-define internal ptr @new(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions) alwaysinline {{
+define internal ptr @new(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions,
+                         ptr %strides) alwaysinline {{
   call void @Py_IncRef(ptr %dtype)
   %new.n = call i64 @entry_of(ptr %tape, i64 {NEW})
   %new = inttoptr i64 %new.n to ptr
   %type.n = call i64 @entry_of(ptr %tape, i64 {ARRAY_TYPE})
   %type = inttoptr i64 %type.n to ptr
   %rank.32 = trunc i64 %rank to i32
-  %made = call ptr %new(ptr %type, ptr %dtype, i32 %rank.32, ptr %dimensions, ptr null, ptr null,
-                        i32 0, ptr null)
+  %made = call ptr %new(ptr %type, ptr %dtype, i32 %rank.32, ptr %dimensions, ptr %strides,
+                        ptr null, i32 0, ptr null)
   ret ptr %made
 }}
 
 ; A new array with memory of the arena.
 define internal ptr @new_large(ptr %tape, ptr %dtype, i64 %rank,
-                               ptr %dimensions) noinline optsize {{
+                               ptr %dimensions, ptr %strides) noinline optsize {{
 entry:
   %settings.n = call i64 @entry_of(ptr %tape, i64 {SETTINGS})
   %settings = inttoptr i64 %settings.n to ptr
@@ -167,7 +171,8 @@ ready:
   %unset = icmp eq ptr %before, null
   br i1 %unset, label %none, label %make
 make:
-  %made = call ptr @new(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions)
+  %made = call ptr @new(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions,
+                             ptr %strides)
   %ours = call ptr %set(ptr %before)
   call void @Py_DecRef(ptr %before)
   %lost = icmp eq ptr %ours, null
@@ -190,7 +195,8 @@ none:
 define internal i64 @allocate(ptr %tape, i64 %first, i64 %count, ptr %terms, i64 %block,
                               ptr %values, ptr %objects) optsize {{
 entry:
-  %dimensions = alloca i64, i64 {_MOST_DIMENSIONS}
+  %dimensions = alloca i64, i64 {MOST_DIMENSIONS}
+  %strides = alloca i64, i64 {MOST_DIMENSIONS}
   br label %look
 look:
   %i = phi i64 [ 0, %entry ], [ %i.next, %allocated ]
@@ -199,10 +205,15 @@ look:
   br i1 %more, label %one, label %done
 one:
   %kind = call i64 @entry_of(ptr %tape, i64 %at)
+  %item.at = add i64 %at, 1
+  %item = call i64 @entry_of(ptr %tape, i64 %item.at)
   %rank.at = add i64 %at, 3
   %rank = call i64 @entry_of(ptr %tape, i64 %rank.at)
   %axes = add i64 %at, 4
-  %after = add i64 %axes, %rank
+  %order = add i64 %axes, %rank
+  %ordered = icmp eq i64 %kind, {RESULT}
+  %orders = select i1 %ordered, i64 %rank, i64 0
+  %after = add i64 %order, %orders
   %value = getelementptr i64, ptr %values, i64 %i
   switch i64 %kind, label %allocated [ i64 {TEMPORARY}, label %temporary
                                        i64 {RESULT}, label %axis ]
@@ -214,7 +225,7 @@ temporary:
 axis:
   %x = phi i64 [ 0, %one ], [ %x.next, %size ]
   %x.more = icmp slt i64 %x, %rank
-  br i1 %x.more, label %size, label %array
+  br i1 %x.more, label %size, label %stride
 size:
   %x.at = add i64 %axes, %x
   %x.term = call i64 @entry_of(ptr %tape, i64 %x.at)
@@ -223,9 +234,22 @@ size:
   store i64 %x.size, ptr %x.place, align 8
   %x.next = add i64 %x, 1
   br label %axis
+stride:  ; from the innermost axis of memory
+  %s = phi i64 [ %rank, %axis ], [ %s.next, %strided ]
+  %distance = phi i64 [ %item, %axis ], [ %distance.next, %strided ]
+  %s.more = icmp sgt i64 %s, 0
+  br i1 %s.more, label %strided, label %array
+strided:
+  %s.next = sub i64 %s, 1
+  %s.at = add i64 %order, %s.next
+  %s.axis = call i64 @entry_of(ptr %tape, i64 %s.at)
+  %s.place = getelementptr i64, ptr %strides, i64 %s.axis
+  store i64 %distance, ptr %s.place, align 8
+  %s.size = call i64 @entry_of(ptr %dimensions, i64 %s.axis)
+  %s.some = call i64 @llvm.smax.i64(i64 %s.size, i64 1)
+  %distance.next = mul i64 %distance, %s.some
+  br label %stride
 array:
-  %item.at = add i64 %at, 1
-  %item = call i64 @entry_of(ptr %tape, i64 %item.at)
   %bytes = call i64 @bytes(ptr %tape, i64 %axes, i64 %rank, ptr %terms, i64 %item)
   %dtype.at = add i64 %at, 2
   %dtype.n = call i64 @entry_of(ptr %tape, i64 %dtype.at)
@@ -233,10 +257,12 @@ array:
   %is.large = icmp uge i64 %bytes, {LARGE}
   br i1 %is.large, label %large, label %small
 small:
-  %small.made = call ptr @new(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions)
+  %small.made = call ptr @new(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions,
+                             ptr %strides)
   br label %new
 large:
-  %large.made = call ptr @new_large(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions)
+  %large.made = call ptr @new_large(ptr %tape, ptr %dtype, i64 %rank, ptr %dimensions,
+                             ptr %strides)
   br label %new
 new:
   %made = phi ptr [ %small.made, %small ], [ %large.made, %large ]
@@ -281,4 +307,4 @@ done:
 }}
 """
 
-__all__ = ["ALLOCATION", "COUNTS", "LINE", "NOT"]
+__all__ = ["ALLOCATION", "COUNTS", "LINE", "MOST_DIMENSIONS", "NOT"]

@@ -1,20 +1,28 @@
 """The bytecode of a program: a table of integers that :mod:`.native` interprets.
 
-Values are numbered: arguments, then constants, then the allocated values, called memory.  The table
+Values are numbered: arguments, constants, allocated values, called memory, and views.  The table
 holds a head, followed by
 
-* two integers for each term, which is a size: an argument and its axis, or -1 and the size;
+* five integers for each term, which is a size or a position: an argument and its axis; -1 and the
+  number; or FIRST or COUNT, an earlier term, and the bounds of a slice of an axis of that size, of
+  which the term is the first position or the number of elements;
 * the addresses of the elements of the constants;
 * for each value in memory its kind, its item size, a field of the kind (the dtype object of a
-  RESULT, the argument of a PLACE, which is an out argument), its rank, and a term for each axis;
+  RESULT, the argument of a PLACE, which is an out argument), its rank, a term for each axis, and
+  for a RESULT its axes in the order of memory;
 * the steps, each an opcode and its operands;
 * the index in memory of each result.
 
 ====== ===================================================================================
 opcode operands
 ====== ===================================================================================
-RUN    the table of a kernel; for each size a count of terms and the terms to multiply;
-       for each array a value
+RUN    the table of a kernel; for each size and each stride a count of terms and the terms to
+       multiply; for each array a value
+VIEW   a view, a value, and a count of offsets, each a count of terms and the terms to multiply
+COPY   two values, and a count of terms and the terms to multiply: how many bytes of the second
+       are copied to the first
+DOT    the address of NumPy's function, the values of two vectors and of the result, a term for
+       the length, and for each stride a count of terms and the terms to multiply
 EQUAL  two terms that must be equal
 WITHIN a value, an unsigned integer that must be less than a term
 SOME   a count of terms and the terms, none of which may be 0
@@ -26,6 +34,7 @@ LONE   two counts, each with terms: the number of rows and the elements of a row
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import maxsize
 from typing import Any
 
 import numpy as np
@@ -36,12 +45,14 @@ from relgraph.backends.numba.calls import builtin
 from relgraph.backends.numba.launch import settings
 
 # The head of the table.
-ARGUMENTS, TERMS, CONSTANTS, MEMORY, STEPS, RESULTS, RESULTS_AT = range(7)
-MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR, SETTINGS = range(7, 13)
-HEAD = 13
+ARGUMENTS, TERMS, CONSTANTS, MEMORY, VIEWS, STEPS, RESULTS, RESULTS_AT = range(8)
+MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR, SETTINGS = range(8, 14)
+HEAD = 14
 
+TERM = 5  # integers for each term
+NUMBER, FIRST, COUNT = -1, -2, -3  # kinds of terms that are not the size of an argument
 TEMPORARY, RESULT, PLACE = range(3)  # kinds of memory
-RUN, EQUAL, WITHIN, SOME, LONE = range(5)  # kinds of steps
+RUN, EQUAL, WITHIN, SOME, LONE, VIEW, DOT, COPY = range(8)  # kinds of steps
 
 
 class Tape:
@@ -49,15 +60,42 @@ class Tape:
 
     def __init__(self, arguments: int) -> None:
         self.arguments = arguments
-        self._terms: dict[tuple[int, int], int] = {}
+        self.views = 0
+        self._terms: dict[tuple[int, ...], int] = {}
         self._constants: list[Array] = []
         self._memory: list[list[int]] = []
         self._steps: list[int] = []
         self._count = 0
 
-    def term(self, argument: int, axis: int) -> int:
-        """Return the number of a size: an argument and its axis, or -1 and an int."""
-        return self._terms.setdefault((argument, axis), len(self._terms))
+    def size(self, argument: int, axis: int) -> int:
+        """Return the number of the term for the size of an argument."""
+        return self._term(argument, axis)
+
+    def number(self, value: int) -> int:
+        """Return the number of the term for an int."""
+        return self._term(NUMBER, value)
+
+    def part(self, size: int, bounds: slice) -> tuple[int, int]:
+        """Return the terms for the first position and the length of a slice of an axis.
+
+        ``size`` is the term of the axis.  The bounds are ints or None.
+        """
+        kind, length, *_ = [*self._terms][size]
+        if kind == NUMBER:
+            positions = range(*bounds.indices(length))
+            return self.number(positions.start), self.number(len(positions))
+        step = 1 if bounds.step is None else bounds.step
+        ends = (0, maxsize) if step > 0 else (maxsize, -maxsize)
+        pairs = zip((bounds.start, bounds.stop), ends, strict=True)
+        start, stop = (end if bound is None else clipped(bound) for bound, end in pairs)
+        step = clipped(step)
+        return self._term(FIRST, size, start, stop, step), self._term(
+            COUNT, size, start, stop, step
+        )
+
+    def _term(self, *integers: int) -> int:
+        padded = (*integers, *[0] * (TERM - len(integers)))
+        return self._terms.setdefault(padded, len(self._terms))
 
     def constant(self, array: Array) -> int:
         """Return the number of a constant, counted from the end of the arguments."""
@@ -70,10 +108,20 @@ class Tape:
         self._memory.append([kind, dtype.itemsize, place or 0, len(terms), *terms])
         return len(self._memory) - 1
 
-    def result(self, memory: int, dtype: np.dtype[Any]) -> None:
-        """Turn a temporary into a new array that is returned."""
-        self._memory[memory][0] = RESULT
-        self._memory[memory][2] = id(dtype)
+    def result(
+        self, memory: int, dtype: np.dtype[Any], terms: Sequence[int], order: Sequence[int]
+    ) -> None:
+        """Turn a temporary into a new array that is returned.
+
+        ``terms`` are its sizes, and ``order`` its axes as they lie in memory, the outermost first.
+        """
+        entry = [RESULT, dtype.itemsize, id(dtype), len(terms), *terms, *order]
+        self._memory[memory] = entry
+
+    def view(self) -> int:
+        """Return the number of a new view, which a step defines."""
+        self.views += 1
+        return self.views - 1
 
     def step(self, *integers: int) -> None:
         """Add a step; LONE must come first."""
@@ -86,6 +134,11 @@ class Tape:
         """The number of constants."""
         return len(self._constants)
 
+    @property
+    def allocated(self) -> int:
+        """The number of allocated values."""
+        return len(self._memory)
+
     def bound(
         self, address: int, results: Sequence[int] | None, main: Callable[..., Any], *kept: Any
     ) -> Callable[..., Any]:
@@ -94,16 +147,16 @@ class Tape:
         ``address`` is that of the machine function.  ``results`` holds the memory of the results,
         or None if they are out arguments.  ``kept`` holds further objects that the table points to.
         """
-        body = [number for pair in self._terms for number in pair]
+        body = [number for term in self._terms for number in term]
         body += [x.ctypes.data for x in self._constants]
         body += [number for entry in self._memory for number in entry]
         body += self._steps
         head = [0] * HEAD
-        head[:7] = (
-            self.arguments, len(self._terms), len(self._constants), len(self._memory),
+        head[:8] = (
+            self.arguments, len(self._terms), len(self._constants), len(self._memory), self.views,
             self._count, -1 if results is None else len(results), HEAD + len(body),
         )  # fmt: skip
-        head[7:] = (
+        head[8:] = (
             id(main), id(None), id(np.ndarray), numpy_api.address(numpy_api.NEW_FROM_DESCR),
             numpy_api.address(numpy_api.RETURN), settings.ctypes.data,
         )  # fmt: skip
@@ -111,4 +164,9 @@ class Tape:
         return builtin("main", address, table, main, self._constants, *kept)
 
 
-__all__ = ["EQUAL", "LONE", "RUN", "SOME", "WITHIN", "Tape"]
+def clipped(bound: int) -> int:
+    """Return a bound of a slice within the sizes that there are, which means the same."""
+    return max(-maxsize, min(bound, maxsize))
+
+
+__all__ = ["COPY", "DOT", "EQUAL", "LONE", "RUN", "SOME", "VIEW", "WITHIN", "Tape"]

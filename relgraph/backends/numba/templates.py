@@ -8,6 +8,7 @@ import numpy as np
 
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
+from relgraph.lowering.copies import Copy
 from relgraph.lowering.kernels import Statement
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Cast, Elementwise, where
@@ -23,7 +24,7 @@ from relgraph.ops.reductions import LogSumExp
 def supported(node: Variable) -> bool:
     """Return True if an elementwise node can be a statement of a kernel."""
     op = node.op
-    if isinstance(op, Cast):
+    if isinstance(op, Cast | Copy):
         return True
     if not isinstance(op, Elementwise):
         return False
@@ -65,7 +66,7 @@ def expression(row: Statement, names: Sequence[str]) -> str:
     """Return the right-hand side of a statement, in the dtype of the row."""
     dtypes = tuple(np.dtype(ref.dtype) for ref in row.operands)
     op = row.op
-    if isinstance(op, Cast):
+    if isinstance(op, Cast | Copy):
         return convert(names[0], dtypes[0], np.dtype(row.dtype))
     assert isinstance(op, Elementwise)
     *loop, result = op.row.loop(op.name, dtypes)

@@ -56,6 +56,11 @@ class Index(Op):
         """Whether the key is basic, so that the result is a view."""
         return not is_advanced(self.params[0])
 
+    @property
+    def returns_new_array(self) -> bool:  # type: ignore[override]
+        """Whether the key is advanced, so that the result is a copy."""
+        return not self.view
+
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep what is known of each element."""
         return of_elements(operands[0])

@@ -18,6 +18,7 @@ Algorithms, 2nd ed., section 3.5.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -112,21 +113,10 @@ class _Accumulation(Op):
             np.add(array, np.multiply(alpha, self._written(*operands)), out=array)
         return array
 
-    def _product(self, *shapes: Any) -> tuple[Any, ...]:
-        """Return the shape of the product, from those of the operands after the first two."""
-        raise NotImplementedError  # abstract: each has its product
-
-    def _fits(self, array: Any, *operands: Any) -> bool:
-        """Return True if the product has the shape of the array."""
-        raise NotImplementedError  # abstract: each has its product
-
-    def _written(self, *operands: Any) -> Any:
-        """Return the product by NumPy."""
-        raise NotImplementedError  # abstract: each has its product
-
-    def _call(self, letter: str, array: Any, alpha: float, *operands: Any) -> None:
-        """Add the product to a C-contiguous array that has elements, by BLAS."""
-        raise NotImplementedError  # abstract: each has its routine
+    _product: Callable[..., tuple[Any, ...]]  # its shape, from those after the first two operands
+    _fits: Callable[..., bool]  # whether the product has the shape of the array
+    _written: Callable[..., Any]  # the product by NumPy
+    _call: Callable[..., None]  # adds it by BLAS to a C-contiguous array that has elements
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost the product, and one addition for each element."""

@@ -7,6 +7,7 @@ result may be complex (eig, the complex Schur form) is left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,7 @@ class OneByOne(Op):
     returns_new_array = True
     rate = "factorisation"
 
-    def one(self, *matrices: Any) -> Any:
-        """Return the result for one matrix of each operand."""
-        raise NotImplementedError  # abstract: each has its SciPy meaning
+    one: Callable[..., Any]  # the result for one matrix of each operand, by SciPy
 
     def perform(self, *values: Any) -> Any:
         """Compute with SciPy, one matrix at a time."""

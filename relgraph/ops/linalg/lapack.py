@@ -54,12 +54,18 @@ def solved(one: Callable[..., Any], a: Any, b: Any, *others: Any) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     result = np.empty((*batch, *b.shape[-2:]), b.dtype)
     if result.size:
-        left = np.broadcast_to(a, (*batch, *a.shape[-2:]))
-        right = np.broadcast_to(b, result.shape)
-        rest = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in others]
+        left = _along(batch, a, 2)
+        right = _along(batch, b, 2)
+        rest = [_along(batch, x, 1) for x in others]
         for at in np.ndindex(*batch):
             result[at] = one(left[at], right[at], *[x[at] for x in rest])
     return result[..., 0] if vector else result
+
+
+def _along(batch: tuple[int, ...], x: Any, ndim: int) -> Any:
+    """Return an array whose last dimensions are those of one operand, for each of a batch."""
+    ends = x.ndim - ndim
+    return x if x.shape[:ends] == batch else np.broadcast_to(x, (*batch, *x.shape[ends:]))
 
 
 SMALL = 32  # up to this side, most of a call of numpy.linalg is not spent in LAPACK
@@ -82,6 +88,19 @@ def small_solution(a: Any, b: Any) -> Any:
     if info > 0:
         raise np.linalg.LinAlgError("Singular matrix")
     return np.ascontiguousarray(x.reshape(b.shape))
+
+
+def small_factor(a: Any, lower: bool) -> Any:
+    """Return the Cholesky factor of a small matrix in float64, or None for any other one.
+
+    It is NumPy's, by the same routine of LAPACK, in a third of the time.
+    """
+    if a.ndim != 2 or not 0 < len(a) <= SMALL or a.shape[1] != len(a) or a.dtype.char != "d":
+        return None
+    factor, info = routine("potrf", a.dtype)(a, lower=lower, clean=True)
+    if info > 0:
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return np.ascontiguousarray(factor)
 
 
 def positive_definite(a: Any, b: Any) -> Any:

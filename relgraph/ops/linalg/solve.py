@@ -30,6 +30,7 @@ from relgraph.ops.linalg.lapack import (
     float_dtype,
     inverse,
     positive_definite,
+    small_factor,
     small_solution,
     solved,
     symmetric,
@@ -210,7 +211,9 @@ class Cholesky(Switch, SquareOp):
 
     def perform(self, *values: Any) -> Any:
         """Factor with NumPy."""
-        return np.linalg.cholesky(values[0], upper=not self.params[0])
+        (a,), lower = values, self.params[0]
+        factor = small_factor(a, lower)
+        return np.linalg.cholesky(a, upper=not lower) if factor is None else factor
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost n^3 / 3 for each matrix."""

@@ -105,6 +105,7 @@ class Diag(_Diagonals):
     __slots__ = ()
     name = "diag"
     measure = (2, 1)
+    returns_new_array = True
 
     def demands(self, fact: str = "") -> tuple[str, ...]:
         """Demand a vector without zeros of an invertible matrix."""
@@ -127,8 +128,9 @@ class Diag(_Diagonals):
         x, k = np.asarray(values[0]), self.params[0]
         side = x.shape[-1] + abs(k)
         result = np.zeros((*x.shape[:-1], side, side), x.dtype)
-        rows = np.arange(x.shape[-1]) + max(0, -k)
-        result[..., rows, rows + k] = x
+        first, after = max(k, -k * side), side + 1
+        flat = result.reshape((*x.shape[:-1], side * side))
+        flat[..., first : first + x.shape[-1] * after : after] = x
         return result
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:

@@ -11,6 +11,7 @@ handles the product of a matrix and its transpose, because NumPy computes only h
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -64,7 +65,7 @@ class Term(NamedTuple):
         return negative(scalar) if minus else scalar
 
 
-class BlasMotif(GraphRewriter):
+class BlasMotif(GraphRewriter, ABC):
     """Replaces sums that contain one kind of product by calls of one routine of BLAS."""
 
     routine: ClassVar[Op]
@@ -89,17 +90,17 @@ class BlasMotif(GraphRewriter):
                     calls[root] = made
         return with_changes(graph, calls)
 
+    @abstractmethod
     def suits(self, product: Variable) -> bool:
         """Return True if the routine is the fastest way to compute a product of matching type."""
-        raise NotImplementedError  # abstract: each routine has its products
 
     def suits_array(self, array: Variable) -> bool:
         """Return True if the routine can add the product to an array of the product's type."""
         return True
 
+    @abstractmethod
     def call(self, array: Variable, alpha: Variable, product: Variable, beta: Variable) -> Variable:
         """Return the call that computes ``beta * array + alpha * product``."""
-        raise NotImplementedError  # abstract: each routine has its operands
 
     def _is_candidate(self, root: Variable, clients: Clients) -> bool:
         """Return True if a node is a sum for which a call is worthwhile, if it has a product."""
