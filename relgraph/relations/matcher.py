@@ -381,10 +381,18 @@ class Compiler:
     def match_bracketings(self, op: Any, factors: Sequence[Term], brackets: Any, at: str) -> None:
         """Match a product of matrices in any bracketing; a variable may stand for several."""
         places = [f"{at}_{i}" for i in range(len(factors))]
-        name = self.op_value(op)
-        self.loop(", ".join(places), f"segments({name}, {at}, {len(factors)}, {brackets})", 2)
+        heads = ", ".join(map(self.head_of, factors))
+        call = f"segments({self.op_value(op)}, {at}, ({heads}), {brackets})"
+        self.loop(", ".join(places), call, 2)
         for i in sorted(range(len(places)), key=lambda i: (_cost(factors[i]), i)):
             self.match(factors[i], places[i])
+
+    def head_of(self, term: Term) -> str:
+        """Return an expression for the op that a term matches, or its class; None for any."""
+        head: Any = term.op if isinstance(term, PatternNode) else None
+        if isinstance(head, OpPattern):
+            return self.names.of(head.cls, head.cls.__name__)
+        return self.names.of(head, head.name) if isinstance(head, Op) else "None"
 
     def match_sequences(self, args: Sequence[Term], places: list[str], at: str) -> None:
         """Name the operands of a node, where one or two of them are sequences of any length."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import combinations
 from operator import attrgetter
 from typing import Any
 
@@ -363,10 +362,13 @@ def sequence(op: Op, node: Variable) -> list[Variable]:
     return factors
 
 
-def segments(op: Op, node: Variable, number: int, brackets: Any) -> Iterator[tuple[Variable, ...]]:
+def segments(
+    op: Op, node: Variable, heads: Sequence[Any], brackets: Any
+) -> Iterator[tuple[Variable, ...]]:
     """Yield a product of matrices as one of fewer factors, first with the brackets of a pattern.
 
-    These are pairs, nested as the products are, with None for each factor.
+    Each of the ``heads`` is the op of a factor, or its class, and None stands for any product.
+    The brackets are pairs, nested as the products are, with None for each factor.
     """
     written: list[Variable] = []
     stack = [(node, brackets)]
@@ -378,12 +380,32 @@ def segments(op: Op, node: Variable, number: int, brackets: Any) -> Iterator[tup
             stack += [(x.inputs[1], shape[1]), (x.inputs[0], shape[0])]
         else:
             break
-    first = tuple(written) if len(written) == number else None
+    first = tuple(written) if len(written) == len(heads) else None
     if first is not None:
         yield first
     factors = sequence(op, node)
-    for cuts in combinations(range(1, len(factors)), number - 1):
-        ends = zip((0, *cuts), (*cuts, len(factors)), strict=True)
+    for cuts in _cuts(factors, 0, heads):
+        ends = zip((0, *cuts), cuts, strict=False)
         parts = tuple([apply_chain(op, factors[i:j]) for i, j in ends])
         if parts != first:
             yield parts
+
+
+def _cuts(
+    factors: Sequence[Variable], start: int, heads: Sequence[Any]
+) -> Iterator[tuple[int, ...]]:
+    """Yield where the parts that fit the heads end; a part with a head is one factor."""
+    if not heads:
+        if start == len(factors):
+            yield ()
+        return
+    head, *others = heads
+    last = len(factors) - len(others)
+    if head is not None:
+        fits = start < last and (factors[start].op is head or type(factors[start].op) is head)
+        last = start + 1 if fits else start
+    elif not others:
+        start = max(start, last - 1)
+    for end in range(start + 1, last + 1):
+        for cuts in _cuts(factors, end, others):
+            yield (end, *cuts)

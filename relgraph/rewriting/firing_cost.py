@@ -86,7 +86,7 @@ class FiringCost:
             return True
         self.depends = True
         self._follow()
-        if inner and rewrite.shallow and not any([self._uses(x) > 1 for x in inner]):
+        if inner and rewrite.shallow and not any(map(self._shares, inner)):
             return True
         new, kept = self._built(result, bound)
         left, gone = self._released(taken, kept, bound | new.keys())
@@ -106,6 +106,18 @@ class FiringCost:
         if _cost(new) <= (saved[0] + lost[0], saved[1] + lost[1]):
             return True
         self.refused.add(root)
+        return False
+
+    def _shares(self, x: Variable) -> bool:
+        """Return True if an operand has other users, or the products that matching opens in it."""
+        if self._uses(x) > 1:
+            return True
+        op: Any = x.op
+        nested = [y for y in x.inputs if y.op is op] if op.associative and op.commutative else []
+        for y in nested:  # grows as it goes
+            if self._uses(y) > 1:
+                return True
+            nested += [z for z in y.inputs if z.op is op]
         return False
 
     def _released(
