@@ -84,6 +84,7 @@ class AcMatcher:
         self.equal = bool(self.collecting or self.twins)
         self.products = frozenset([r.key for r in self.gathering if r.factoring])
         self._may: dict[frozenset[Any], bool] = {}
+        self._two: dict[Any, bool] = {}
         self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
 
     def view(self, signed: bool = True, logged: bool = True) -> View:
@@ -154,9 +155,12 @@ class AcMatcher:
 
     def _joins_two(self, key: Any) -> bool:
         """Return True if two operands of a key may be folded or gathered, shared factors apart."""
-        if key is Constant and self.fold is not None:
-            return True
-        return any([not rule.factoring for _, rule in self.gathers(key)])
+        joins = self._two.get(key)
+        if joins is None:
+            joins = self._two[key] = (key is Constant and self.fold is not None) or any(
+                [not rule.factoring for _, rule in self.gathers(key)]
+            )
+        return joins
 
     def pair(
         self,

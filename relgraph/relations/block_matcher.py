@@ -39,8 +39,8 @@ class GatherRule:
     Operands with the key ``key`` may go into buckets.  A rule ``collects`` if it computes one
     coefficient from those of like terms, as ``a x + b x = (a + b) x`` does.  It is ``linear`` if it
     gathers terms with coefficients as well: ``2 A x + 3 A y = A (2 x + 3 y)``, since what is
-    additive commutes with numbers.  It is ``factoring`` if the element is itself a product: then
-    a number, or 1, may stand in the place of a factor.
+    additive commutes with numbers.  It is ``factoring`` if the element is the product of a shared
+    factor and another: then a number, or 1, may stand in the place of the other.
     """
 
     TERMS = frozenset({"own", "_reductions"})  # attributes that are not on disk
@@ -74,7 +74,7 @@ class GatherRule:
             not self.guarded
             and not self._reductions
             and is_ac(self.key)
-            and self.key.identity is not None
+            and self._unit(block.element) is not None
         )
 
     def __getattr__(self, name: str) -> Any:

@@ -8,7 +8,7 @@ why.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -281,22 +281,31 @@ def orient(
     ordered, waiting = _in_order(unproved(clause.conditions, pattern), bound)
     missing = [v for v in variables(result) if v not in bound]
     if missing or waiting:
-        names = ", ".join(dict.fromkeys(v.name for v in missing)) or ", ".join(
-            v.name for c in waiting for v in _needs(c) if v not in bound
-        )
-        if any(c.computes for c in waiting):
-            raise refuse(
-                NotInvertibleError,
-                f"{names} would have to be computed backwards",
-                "Add an rg.calco(...) that computes it from the other side, or keep one direction.",
-            )
-        raise refuse(
-            UnboundVariableError,
-            f"nothing binds {names}",
-            "Every variable of the built side must occur in the matched side or be computed by "
-            "rg.calco(...).",
-        )
+        raise refuse(*_unbound(missing, waiting, bound))
     return Rewrite(pattern, result, tuple(ordered), relation, broadcast, clause, exact, source)
+
+
+def _unbound(
+    missing: Sequence[PatternVariable],
+    waiting: Sequence[Suspended],
+    bound: Collection[PatternVariable],
+) -> tuple[type[RelgraphError], str, str]:
+    """Return the error for a direction that lacks variables, why it does, and what to do."""
+    names = ", ".join(dict.fromkeys(v.name for v in missing)) or ", ".join(
+        v.name for c in waiting for v in _needs(c) if v not in bound
+    )
+    if any(c.computes for c in waiting):
+        return (
+            NotInvertibleError,
+            f"{names} would have to be computed backwards",
+            "Add an rg.calco(...) that computes it from the other side, or keep one direction.",
+        )
+    return (
+        UnboundVariableError,
+        f"nothing binds {names}",
+        "Every variable of the built side must occur in the matched side or be computed by "
+        "rg.calco(...).",
+    )
 
 
 def _in_order(

@@ -128,29 +128,7 @@ class Relation(ByReference):
         location: str = "",
         budget: int | None = None,
     ) -> None:
-        if budget is not None and (
-            not isinstance(budget, int) or isinstance(budget, bool) or budget < 1
-        ):
-            raise RelationError(
-                f"{name}: budget={budget!r} is not a positive integer",
-                fix="Give a positive integer, or leave it out for no bound.",
-            )
-        for value, allowed, what in (
-            (rounding, ROUNDINGS, "rounding"),
-            (specials, SPECIALS, "specials"),
-        ):
-            if value not in allowed:
-                raise RelationError(
-                    f"{name}: {what}={value!r} is not a label",
-                    {"labels": ", ".join(allowed)},
-                    "Use one of these labels.",
-                )
-        if not name.isprintable():  # it stands in a comment of the matcher's source
-            raise RelationError(
-                f"the name of a relation is one line of text, not {name!r:.60}",
-                {"declared": location} if location else {},
-                "Write it as the name of a function, such as distribute_matmulo.",
-            )
+        _check_declared(name, budget, rounding, specials, location)
         self.name = name
         self.tags = names_of(tags, f"{name}: tags=")
         self.rounding = rounding
@@ -550,6 +528,33 @@ def _as_side(x: Any, which: str, label: str) -> Any:
         f"{label}.run takes graphs, and its {which} side is a {type(x).__name__}: {x!r}",
         fix="Pass a graph, array, number, pattern or etuple; leave out what is asked for.",
     )
+
+
+def _check_declared(name: str, budget: Any, rounding: str, specials: str, location: str) -> None:
+    """Raise RelationError for a name, a budget or a label that a relation cannot have."""
+    if budget is not None and (
+        not isinstance(budget, int) or isinstance(budget, bool) or budget < 1
+    ):
+        raise RelationError(
+            f"{name}: budget={budget!r} is not a positive integer",
+            fix="Give a positive integer, or leave it out for no bound.",
+        )
+    for value, allowed, what in (
+        (rounding, ROUNDINGS, "rounding"),
+        (specials, SPECIALS, "specials"),
+    ):
+        if value not in allowed:
+            raise RelationError(
+                f"{name}: {what}={value!r} is not a label",
+                {"labels": ", ".join(allowed)},
+                "Use one of these labels.",
+            )
+    if not name.isprintable():  # it stands in a comment of the matcher's source
+        raise RelationError(
+            f"the name of a relation is one line of text, not {name!r:.60}",
+            {"declared": location} if location else {},
+            "Write it as the name of a function, such as distribute_matmulo.",
+        )
 
 
 def form_of(pattern: Any) -> tuple[Any, tuple[Any, ...]]:

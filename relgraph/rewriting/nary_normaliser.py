@@ -352,8 +352,12 @@ class NaryNormaliser:
             if matcher is None:
                 matcher = ac(op) or (plain(op) is not None or bool(asked(op)))
                 known[op] = matcher
-            normal_inputs = all([not y.inputs or normal.get(y) is y for y in x.inputs])
-            if matcher is True or not normal_inputs:
+            if matcher is not True:
+                for y in x.inputs:
+                    if y.inputs and normal.get(y) is not y:
+                        matcher = True
+                        break
+            if matcher is True:
                 left.append(x)
             elif matcher is False:
                 normal[x] = x

@@ -145,6 +145,19 @@ def test_half_precision_is_taken_as_float32():
     assert_same(got, x.astype("float64") * 0.1)
 
 
+@pytest.mark.parametrize("nonfinite", ["keep", "assume"])
+@pytest.mark.parametrize("shape", [(0,), (2,)])
+def test_quotients_by_constants_without_a_number(shape, nonfinite):
+    def function(x):
+        return np.fix(np.absolute(-(x / np.isposinf(x)))), np.exp(x) / np.full(shape, np.nan)
+
+    compiled = rg.jit(function, mode="o4", nonfinite=nonfinite)
+    for dtype in ("uint64", "float64"):
+        x = np.zeros(shape, dtype)
+        with np.errstate(all="ignore"):
+            assert_same(compiled(x), function(x))
+
+
 def test_nonfinite_is_passed_on():
     x = np.array([np.inf, 1.0])
     kept = rg.jit(lambda x: x - x, nonfinite="keep", target="numpy")

@@ -25,7 +25,11 @@ _WIDE = 16  # by how many units in the last place the ends of a function are mov
 
 
 def of_result(operands: tuple[Facts, ...], node: Variable, rule: Any) -> Facts:
-    """Return the interval of a result of floats, from those of the operands, and its signs."""
+    """Return the interval of a result of floats, from those of the operands, and its signs.
+
+    The rules get intervals that contain a number: nothing follows from an operand of NaN only, or
+    without elements, which has every sign.
+    """
     if node.dtype.kind != "f":
         return NOTHING
     for x, facts in zip(node.inputs, operands, strict=True):
@@ -33,8 +37,11 @@ def of_result(operands: tuple[Facts, ...], node: Variable, rule: Any) -> Facts:
             break
     else:
         return NOTHING
+    bounds = tuple([x.bounds() for x in operands])
+    if any([x.empty() for x in bounds]):
+        return NOTHING
     with np.errstate(all="ignore"):
-        result = rule(tuple([x.bounds() for x in operands]), node)
+        result = rule(bounds, node)
     return NOTHING if result is None or (math.isnan(result.low + result.high) and (
         math.isnan(result.low) or math.isnan(result.high)
     )) else within(result)  # fmt: skip
@@ -93,8 +100,8 @@ def square(operands: Bounds, node: Variable) -> Interval | None:
 def true_divide(operands: Bounds, node: Variable) -> Interval | None:
     """Divide the ends, by a divisor that is never zero."""
     x, y = operands
-    if y.high < 0 or (y.high == 0 and y.high_open):
-        return true_divide((x.mirrored(), y.mirrored()), node)
+    if y.high <= 0:
+        x, y = x.mirrored(), y.mirrored()
     if not (y.low > 0 or (y.low == 0 and y.low_open)):
         return None
     ends: list[float] = []

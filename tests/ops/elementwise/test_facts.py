@@ -156,6 +156,18 @@ def test_facts_of_choices(name, dtype):
         check(Elementwise(name)(*inputs), arrays)
 
 
+@pytest.mark.parametrize("number", [np.nan, [np.nan, np.nan], []], ids=["nan", "nans", "empty"])
+@pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].arity == 2])
+def test_facts_beside_a_constant_without_a_number(name, number):
+    value = np.asarray(number, "float64")
+    for dtype, facts in itertools.product(("float64", "uint8"), CHOICES):
+        if accepted(name, [dtype, "float64"]):
+            values = satisfying(pool(dtype), facts).reshape(-1, *[1] * value.ndim)
+            x, c = make_input("x", TensorType(dtype, values.shape), facts), constant(value)
+            check(Elementwise(name)(x, c), [values, value])
+            check(Elementwise(name)(c, x), [value, values])
+
+
 @pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].arity == 2])
 def test_facts_of_an_operand_with_itself(name):
     for dtype in ("float64", "int8", "bool"):
