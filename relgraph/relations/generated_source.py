@@ -55,15 +55,20 @@ class _Level:
         self.assigned: dict[frozenset[str], str] = {}
 
     def add(self, text: str, opens: bool) -> _Level:
-        """Add a line unless it is there already; return the level below it."""
+        """Add a line unless it is there already; return the level below it.
+
+        A loop is never shared: its first round would try later bodies before the second round
+        tries earlier ones, which the declared order puts first.
+        """
         if opens:
-            if self.entries and self.entries[-1][0] == text:
+            loops = text.startswith("for ")
+            if not loops and self.entries and self.entries[-1][0] == text:
                 inner = self.entries[-1][1]
                 assert inner is not None
                 return inner
             inner = _Level(self)
             self.entries.append((text, inner))
-            if text.startswith("for "):
+            if loops:
                 inner.overwrite(bound_by(text))
             return inner
         if bound := bound_by(text):

@@ -206,7 +206,8 @@ class Compiler:
     def match_rest(self, variable: PatternVariable, at: str) -> None:
         """Match a sequence of operands against the slice named ``at``."""
         if variable in self.env:
-            self.test(f"alike_each({at}, {self.env[variable]})")
+            regroup = ", False" if self.rewrite.exact else ""
+            self.test(f"alike_each({at}, {self.env[variable]}{regroup})")
         else:
             self.bind(variable, at)
 
@@ -442,7 +443,7 @@ class Compiler:
         call = self.names.generator(element.lines, {"x"} | BUDGET)
         stays = str(numbers_stay(block) and len(block.own) == 1)
         matches = f"[next({call}, None) for x in {at}.inputs]"
-        self.let(f"{at}_m = together({matches}, {at}.inputs, {stays})")
+        self.let(f"{at}_m = together({matches}, {at}.inputs, {stays}, {not self.rewrite.exact})")
         self.test(f"{at}_m is not None")
         if element.inner:
             self.test(f"steady(n.type, {at}_m[2])")

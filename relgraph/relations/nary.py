@@ -332,8 +332,30 @@ def canonical(node: Variable, regroup: bool = True) -> Any:
 
 
 def alike(a: Variable, b: Variable, regroup: bool = True) -> bool:
-    """Return True if two nodes differ at most in the order of their operands."""
-    return a is b or (a.op is b.op and canonical(a, regroup) == canonical(b, regroup))
+    """Return True if two nodes differ at most in the order of their operands.
+
+    Below ops that do not commute, operands may differ in their order only, which never rounds.
+    """
+    if a is b:
+        return True
+    op = a.op
+    if op is None or op is not b.op:
+        return False
+    if op.commutative:
+        return bool(canonical(a, regroup) == canonical(b, regroup))
+    pairs = [(a, b)]
+    for x, y in pairs:  # grows during the loop
+        op = x.op
+        if op is None or op is not y.op:
+            return False
+        if op.commutative:
+            if canonical(x, False) != canonical(y, False):
+                return False
+        elif len(x.inputs) != len(y.inputs) or len(pairs) > NEAR:
+            return False
+        else:
+            pairs += [z for z in zip(x.inputs, y.inputs, strict=True) if z[0] is not z[1]]
+    return True
 
 
 def combined(op: Op, operands: Iterable[Variable]) -> Variable:

@@ -304,6 +304,7 @@ class _Regrouped:
 
     def __init__(self, function: Any, args: Sequence[Any], skipped: int) -> None:
         self.function = function
+        self.of_type = getattr(function, "of_type", False)
         self.args = list(args)[skipped:]
 
     def __call__(self, *values: Any) -> Any:

@@ -188,17 +188,18 @@ def _deals(n: int, groups: int) -> tuple[tuple[int, ...], ...]:
 
 
 def together(
-    matches: Sequence[Any], operands: Sequence[Variable], stays: bool
+    matches: Sequence[Any], operands: Sequence[Variable], stays: bool, regroup: bool
 ) -> tuple[Any, list[Any], list[Variable]] | None:
     """Return what operands share as instances of one element, and what each has of its own.
 
     ``matches`` holds, for each operand, its shared values, its own values and its intermediates, or
-    None.  With ``stays``, an operand without axes that is no instance stands for itself.  None
-    means that the operands are not instances of one element.
+    None.  With ``stays``, an operand without axes that is no instance stands for itself.  With
+    ``regroup``, shared floats may be bracketed differently.  None means that the operands are not
+    instances of one element.
     """
     if None not in matches:
         shared = matches[0][0]
-        if len(matches) == 1 or all([m[0] == shared for m in matches]):
+        if len(matches) == 1 or all([_same(m[0], shared, regroup) for m in matches]):
             return shared, [m[1] for m in matches], [x for m in matches for x in m[2]]
     are_numbers = [stays and not getattr(x.type, "ndim", 1) for x in operands]
     pairs = list(zip(matches, are_numbers, strict=True))
@@ -207,7 +208,7 @@ def together(
         shared = next((m[0] for m in matches if m is not None), None)
     own, inner = [], list[Variable]()
     for x, (match, is_number) in zip(operands, pairs, strict=True):
-        if match is not None and match[0] == shared:
+        if match is not None and _same(match[0], shared, regroup):
             own.append(match[1])
             inner += match[2]
         elif is_number:
@@ -217,11 +218,19 @@ def together(
     return None if shared is None else (shared, own, inner)
 
 
-def alike_each(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
+def alike_each(xs: Sequence[Any], ys: Sequence[Any], regroup: bool = True) -> bool:
     """Return True if two sequences of nodes or parameters are equal, in order."""
-    return len(xs) == len(ys) and all(
-        x is y or (alike(x, y) if isinstance(x, Variable) else x == y)
-        for x, y in zip(xs, ys, strict=True)
+    return len(xs) == len(ys) and all(_same(x, y, regroup) for x, y in zip(xs, ys, strict=True))
+
+
+def _same(x: Any, y: Any, regroup: bool) -> bool:
+    """Return True if two nodes, parameters or sequences of them are equal."""
+    if isinstance(x, Variable):
+        return alike(x, y, regroup)
+    return (
+        x is y
+        or bool(x == y)
+        or (isinstance(x, tuple) and isinstance(y, tuple) and alike_each(x, y, regroup))
     )
 
 

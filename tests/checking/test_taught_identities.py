@@ -26,7 +26,6 @@ WRONG = {
 UNTRIED = {
     "dot_distributeo": "it stands for sums of any length, with an open tail",
     "distribute_sparse_matmulo": "its operand is sparse, and what is tried is dense",
-    "flatten_joino": "its operands are sequences, and no samples are drawn of these",
     "never_belowo": "no value takes one of its branches",
 }
 

@@ -245,6 +245,9 @@ def origin(f: Any, a: Any, k: Any) -> Any:
     return deepest
 
 
+origin.of_type = True  # type: ignore[attr-defined]
+
+
 def operand_of_size(f: Any, a: Any, k: Any) -> Any:
     """Return the operand of ``f(*a)``, and its axis, whose size axis ``k`` of the result has."""
     size = f.result_type(a).shape[k]
@@ -298,6 +301,9 @@ def sum_of_sizes(a: Any, k: Any) -> Any:
     return sum(others, start=first)
 
 
+sum_of_sizes.of_type = True  # type: ignore[attr-defined]
+
+
 @identity(
     tags=(*SIZES, "derived"), where=lambda m, a, k: calco(m, sum_of_sizes, a, k), rounding="exact"
 )
@@ -323,6 +329,9 @@ def size_of_slice(s: Any, x: Any, k: Any) -> Any:
     size = dim(x, at - x.ndim)
     size = size if stop is None else minimum(size, stop)
     return maximum(size - start, 0) if start else size
+
+
+size_of_slice.of_type = True  # type: ignore[attr-defined]
 
 
 @identity(

@@ -346,6 +346,7 @@ def nth(function: Callable[..., Any], n: int) -> Callable[..., Any]:
         return None if parts is None or len(parts) <= n else parts[n]
 
     part.__name__ = f"{getattr(function, '__name__', 'f')}[{n}]"
+    part.of_type = getattr(function, "of_type", False)  # type: ignore[attr-defined]
     return part
 
 
