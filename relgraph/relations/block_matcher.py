@@ -70,6 +70,7 @@ class GatherRule:
                 for x in subterms(rewrite.result)
             )
         )
+        self.spreads = self.linear and takes_coefficients(rewrite)
         self.factoring = (
             not self.guarded
             and not self._reductions
@@ -251,15 +252,31 @@ class GatherRule:
             members = buckets.members.get(key, {})
             if self.factoring:
                 members = self._factored(key, members, view)
-            if len(members) < 2:
-                continue
-            if accepts is not None:
-                nodes = [x for i in members for x in (view.operands[i], view.core(i))]
-                if not accepts([x for x in nodes if plays(x.op, self.key)]):
+            for part in self._of_one_scale(members, view):
+                if len(part) < 2:
                     continue
-            match = self._built(key, members, view)
-            if match is not None:
-                yield match
+                if accepts is not None:
+                    nodes = [x for i in part for x in (view.operands[i], view.core(i))]
+                    if not accepts([x for x in nodes if plays(x.op, self.key)]):
+                        continue
+                match = self._built(key, part, view)
+                if match is not None:
+                    yield match
+
+    def _of_one_scale(self, members: dict[int, Any], view: View) -> Iterable[dict[int, Any]]:
+        """Return operands that may be gathered together: by coefficient, unless all may."""
+        if self.spreads or not self.linear:
+            return [members]
+        parts: dict[Any, dict[int, Any]] = {}
+        for i, x in members.items():
+            parts.setdefault(self._scale(i, view), {})[i] = x
+        return parts.values()
+
+    def _scale(self, slot: int, view: View) -> Any:
+        """Return the coefficient that an operand takes inside."""
+        if self.key is self.kind.scale:  # numbers are factors of the element itself
+            return -1 if view.is_negative(slot) else 1
+        return view.scale(slot)
 
     def _factored(self, key: tuple[Any, ...], members: dict[int, Any], view: View) -> Any:
         """Return the operands of a bucket to gather.
@@ -300,10 +317,7 @@ class GatherRule:
         negative, number = False, 1
         terms = owns
         if self.linear and (view.negative or view.flipped or view.cores):
-            if self.key is self.kind.scale:
-                scales = tuple([-1 if view.is_negative(i) else 1 for i in slots])
-            else:
-                scales = tuple([view.scale(i) for i in slots])
+            scales = tuple([self._scale(i, view) for i in slots])
             if any([x.type.dtype is not group[0].type.dtype for x in owns]):
                 return None
             terms, number, negative = self.kind.spread(owns, scales)
@@ -325,6 +339,18 @@ class GatherRule:
             return 0
         cost = node.op.flops(tuple([x.type for x in node.inputs]), node.type)
         return (len(members) - 1) * cost
+
+
+def takes_coefficients(rewrite: Rewrite) -> bool:
+    """Return True if terms may take different coefficients inside: no condition restricts them.
+
+    From ``abs(x) + abs(y) = abs(x + y)`` for nonnegative x and y nothing follows for ``-y``.
+    """
+    own = rewrite.pattern.own[0]
+    return not any(
+        not getattr(c.function, "of_type", False) and any(own in variables(x) for x in c.args)
+        for c in rewrite.conditions
+    )
 
 
 def is_linear(rewrite: Rewrite) -> bool:

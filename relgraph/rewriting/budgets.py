@@ -121,13 +121,11 @@ class Limits:
     def in_time(self, rewrite: Any, before: Variable) -> None:
         """Raise BudgetError if the time of the rewriting is over."""
         if self.end is not None and monotonic() > self.end:
-            error = BudgetError(
+            raise BudgetError(
                 f"rewriting stopped at the time limit of {config.time_limit:g} s",
                 {"last relation": rewrite.relation, "last graph": before},
                 "Raise rg.config.time_limit, or choose a mode with fewer relations.",
             )
-            error.relation = rewrite.relation
-            raise error
 
     def deepen(self, before: Variable, after: Variable, name: str) -> None:
         """Measure the chain of rewrites that ends at a node, once the run has many rewrites."""

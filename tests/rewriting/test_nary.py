@@ -184,3 +184,37 @@ SCALED = u * rg.constant([-2.5] * 3)
 )
 def test_quotients_and_arrays_of_one_number_are_coefficients_in_derivations(graph, expected):
     check(graph, expected)
+
+
+@rg.identity(
+    where=lambda a, b: (rg.nonnegativeo(a), rg.nonnegativeo(b), rg.floato(a), rg.floato(b)),
+    specials="assumes_finite",
+)
+def abs_addo(a, b):
+    """abs(a) + abs(b) = abs(a + b) where a and b are not negative."""
+    return rg.abs(a) + rg.abs(b), rg.abs(a + b)
+
+
+e, f, g = rg.vectors("e f g", shape=(3,), facts=("positive",))
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (rg.abs(e) - rg.abs(f), rg.abs(e) - rg.abs(f)),
+        (2 * rg.abs(e) - 3 * rg.abs(f), 2 * rg.abs(e) - 3 * rg.abs(f)),
+        (2 * rg.abs(e) + 2 * rg.abs(f), 2 * rg.abs(e + f)),
+        (rg.exp(e) - rg.abs(e) - rg.abs(f), rg.exp(e) - rg.abs(e + f)),
+        (rg.abs(e) - rg.abs(f) + rg.abs(g), rg.abs(e + g) - rg.abs(f)),
+    ],
+)
+def test_a_condition_on_the_terms_keeps_different_coefficients_outside(graph, expected):
+    assert rg.check(abs_addo)
+    derivation = rg.explain(graph, abs_addo)
+    derivation.check()
+    (made,) = derivation.after
+    key = Keys()
+    assert key(made) == key(expected), made
+    values = [RNG.uniform(0.5, 2.0, 3) for _ in "efg"]
+    one, other = rg.function([e, f, g], [graph, made], mode=None, target="numpy")(*values)
+    np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -23,7 +23,7 @@ from relgraph.ir.node import Constant, Variable, apply, apply_chain, constant
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.shape import BroadcastTo
-from relgraph.relations.block_matcher import is_linear
+from relgraph.relations.block_matcher import is_linear, takes_coefficients
 from relgraph.relations.clause import Rewrite, is_ac, moved_by, numbers_stay
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.nary import kind_of, sequence, uniform
@@ -182,6 +182,8 @@ class Checker:
         rewrite = firing.rewrite
         if rewrite.exact or (set(map(abs, firing.scales)) != {1} and not is_linear(rewrite)):
             raise _problem(number, firing, "coefficients are not carried through by")
+        if len(set(firing.scales)) > 1 and not takes_coefficients(rewrite):
+            raise _problem(number, firing, "different coefficients are not carried through by")
         kind = kind_of(rewrite.pattern.op)
         scales = firing.scales * len(firing.taken) if len(firing.scales) == 1 else firing.scales
         cores = []
