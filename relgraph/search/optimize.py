@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from time import monotonic
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from relgraph.numpy.reductions import sum as total
 from relgraph.rewriting.derivation.passes import LISTENER, told
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
-from relgraph.search.egraph import EGraph, OutOfSteps, children
+from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Choice, Extraction
 from relgraph.search.joins import Joins
@@ -120,7 +120,8 @@ def _searched(
         choice = new.extraction.forced(new.choice)
         if choice is not new.choice:
             takes(_built(new.extraction, choice, roots, outputs))
-    used = laws_between(egraph, best.equal_terms(egraph, roots)) if explains else ()
+    changed = explains and best.outputs != outputs
+    used = _laws_between(region, best.outputs, options, saturation.fired) if changed else ()
     ends = (rounds, stopped or "rounds", dict(saturation.fired), used)
     return best.outputs, Searched(region.size, first[0], costs[0], *ends)
 
@@ -271,23 +272,6 @@ class Program(NamedTuple):
     extraction: Extraction | None = None
     choice: Choice | None = None
 
-    def equal_terms(self, egraph: EGraph, roots: Sequence[Reference]) -> Iterator[tuple[int, int]]:
-        """Yield the ids of an operand of a term, and of the term that computes it."""
-        if self.extraction is None or self.choice is None:
-            return
-        terms: dict[int, list[int]] = {}  # of each class, those that are computed
-        for state, n in self.choice.chosen.items():
-            term = self.extraction.candidates.of(state)[n].term
-            if term is not None:
-                terms.setdefault(egraph.find(term)[1], []).append(term)
-        operands = [ref[1] for ref in roots]
-        operands += [
-            x for own in terms.values() for term in own for x in children(egraph.terms[term][0])
-        ]
-        for x in operands:
-            for term in terms.get(egraph.find(x)[1], ()):
-                yield x, term
-
 
 def _cheapest(
     candidates: Candidates, roots: Sequence[Reference], outputs: list[Variable]
@@ -312,25 +296,37 @@ def _built(
     return Program(new, extraction, choice)
 
 
-def laws_between(egraph: EGraph, pairs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-    """Return the laws on the paths between ids of one class in the forest of proofs."""
-    laws: dict[str, None] = {}
-    queue = list(dict.fromkeys(pairs))
-    seen = set(queue)
-    for start, end in queue:
-        reached: dict[int, tuple[int, str, tuple[tuple[int, int], ...]]] = {start: (start, "", ())}
-        stack = [start]
-        while stack and end not in reached:
-            x = stack.pop()
-            for y, _, law, premises in egraph.proofs.get(x, ()):
-                if y not in reached:
-                    reached[y] = x, law, premises
-                    stack.append(y)
-        x = end if end in reached else start
-        while x != start:
-            x, law, premises = reached[x]
-            if law != "congruence":
-                laws[law] = None
-            queue += [pair for pair in premises if pair not in seen]
-            seen.update(premises)
-    return tuple(laws)
+def _laws_between(
+    region: Region, new: Sequence[Variable], options: Options, fired: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the laws by which the outputs of a region equal others: none can be left out.
+
+    All that fired are returned if the equality takes more steps than a search may take.
+    """
+    laws = tuple(fired)
+    for law in laws:
+        fewer = tuple([other for other in laws if other != law])
+        if _are_equal(region, new, options, fewer):
+            laws = fewer
+    return laws
+
+
+def _are_equal(
+    region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str]
+) -> bool:
+    """Return whether laws suffice to show that outputs equal those of a region."""
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    embedding = Embedding(egraph, [*region.outputs, *new], region.boundary)
+    old_roots, new_roots = (
+        [embedding.references[x] for x in side] for side in (region.outputs, new)
+    )
+    saturation = Saturation(egraph, old_roots + new_roots, LAWS.keys() - set(laws))
+    joins = Joins(options.relations, laws) if options.relations else None
+    memo: dict[Any, Any] = {}
+    for _ in range(ROUNDS):
+        if all(map(egraph.same, old_roots, new_roots)):
+            return True
+        if _round(saturation, joins, embedding, options.node_cost, memo)[1]:
+            break
+        egraph.bounded = True
+    return all(map(egraph.same, old_roots, new_roots))
