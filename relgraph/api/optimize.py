@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from relgraph.api.rewrite import rewrite_graph
+from relgraph.api.rewrite import selected
+from relgraph.db.pipeline import Rounds
 from relgraph.errors import ArgumentError, DomainError, checks_arguments
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.node import Variable
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
-from relgraph.rewriting.rewriters import SequentialGraphRewriter, map_graph
+from relgraph.rewriting.rewriters import map_graph
 from relgraph.search.cheapest_program import CheapestProgram
 from relgraph.search.options import OptimizationReport
 from relgraph.search.saturation import LAWS
@@ -45,7 +46,7 @@ def optimize(
     *relations : relation or goal constructor
         Identities that take part, beside the built-in laws.
     mode : str, Query, relation, rewriter, list of them, or None
-        What rewrites the graph first; None for nothing.
+        What rewrites the graph first, and what the search makes of it; None for nothing.
     sizes : mapping of str to int, optional
         Values of named sizes, for the cost.  Where a name has no value, only programs are chosen
         that take no more operations than the graph for all its values from 4.
@@ -62,8 +63,8 @@ def optimize(
     seconds : float, optional
         After which time no further round begins.  Without it, results do not depend on the machine.
     full_output : bool
-        Whether to return a report too: for each region, its cost before and after, the laws that
-        fired, and why the search stopped.
+        Whether to return a report too: for each region, what replaced it and by which laws, its
+        cost before and after, and why the search stopped.
 
     Returns
     -------
@@ -94,7 +95,7 @@ def optimize(
     'saturated'
     """
     _check(exclude, budget, seconds)
-    report = OptimizationReport()
+    report = OptimizationReport() if full_output else None
     search = CheapestProgram(
         cost,
         sizes=sizes,
@@ -104,10 +105,9 @@ def optimize(
         relations=relations,
         report=report,
     )
-    if mode is not None:
-        graph = rewrite_graph(graph, mode=mode)
-    graph = map_graph(graph, SequentialGraphRewriter(search, FactorReuse()))
-    return (graph, report) if full_output else graph
+    stages = [stage for stage in (selected(mode)[0], search, FactorReuse()) if stage is not None]
+    graph = map_graph(graph, Rounds(*stages))
+    return graph if report is None else (graph, report)
 
 
 def _check(exclude: Collection[str] | None, budget: int | None, seconds: float | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.query import RewriteDatabaseQuery
@@ -15,6 +15,8 @@ from relgraph.rewriting.rewriters import (
     SequentialGraphRewriter,
     item_name,
 )
+
+State = TypeVar("State")
 
 
 class Phase(EquilibriumGraphRewriter):
@@ -46,19 +48,42 @@ class Phase(EquilibriumGraphRewriter):
             yield f"{indent}  {entry.line(width)}"
 
 
-class Pipeline(SequentialGraphRewriter):
-    """The phases and choices that a query selected, in order.
+class Rounds(SequentialGraphRewriter):
+    """Applies rewriters in sequence, again and again.
 
-    A later phase may leave what an earlier one simplifies.  So the phases run in rounds until
-    nothing changes, and a graph that has been rewritten stays as it is.
+    A later one may leave what an earlier one simplifies.  So they run in rounds until nothing
+    changes, or until a round begins as an earlier one did, where they undo each other.  A graph
+    that has been rewritten stays as it is.
+    """
+
+    rounds: ClassVar[int] = 4
+
+    def in_rounds(
+        self, run: Callable[[Any, State], State], graph: State, same: Callable[[State, State], bool]
+    ) -> State:
+        """Return the graph after all rounds; see :class:`SequentialGraphRewriter`."""
+        starts: list[State] = []
+        stages = {x: x.with_memory() if hasattr(x, "with_memory") else x for x in self.rewriters}
+        is_cycle = False
+
+        def step(rewriter: Any, graph: State) -> State:
+            nonlocal is_cycle
+            if rewriter is self.rewriters[0]:
+                is_cycle = any([same(graph, start) for start in starts])
+                starts.append(graph)
+            return graph if is_cycle else run(stages[rewriter], graph)
+
+        return super().in_rounds(step, graph, same)
+
+
+class Pipeline(Rounds):
+    """The phases and choices that a query selected, in order, in rounds.
 
     Attributes
     ----------
     query : Query
         The query that selected them.
     """
-
-    rounds: ClassVar[int] = 4
 
     def __init__(
         self, name: str, query: RewriteDatabaseQuery, stages: Iterable[tuple[Entry, Any]]

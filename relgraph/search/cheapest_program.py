@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from typing import Any
 
 from relgraph.ir.graph import FunctionGraph
@@ -58,7 +59,14 @@ class CheapestProgram(GraphRewriter):
             None if exclude is None else frozenset(exclude),
             tuple(relations),
             report,
+            by_program=cost == "seconds",
         )
+
+    def with_memory(self) -> CheapestProgram:
+        """Return a rewriter that searches each region once, however often it is applied."""
+        search = copy(self)
+        search.options = self.options._replace(memory={})
+        return search
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with each region replaced by the cheapest equal one found."""

@@ -302,14 +302,17 @@ class EGraph(UnionFind):
 
     def is_ones(self, ref: Reference) -> bool:
         """Return whether all elements of a reference with coefficient 1 are ones."""
-        of = self.of(ref)
-        return of.special[0] == "ones" or any(
-            node[0] == "product"
-            and not node[1]
-            and len(node[2]) == 2
-            and all(self.special((1, *factor)) == "ones" for factor in node[2])
-            for node in list(of.nodes)[:3]
-        )
+        known = self.of(ref)
+        if known.special[0] == "ones":
+            return True
+        for node in list(known.nodes)[:3]:
+            if node[0] != "product" or node[1] or len(node[2]) != 2 or node not in self.table:
+                continue
+            factors = [self.canonical((1, *factor)) for factor in node[2]]
+            if all([self.special(factor) == "ones" for factor in factors]):
+                coefficient = self.canonical(self.table[node])[0]  # the node is so often the class
+                return bool(factors[0][0] * factors[1][0] == coefficient)
+        return False
 
     # -- diagonals, determinants and other functions -----------------------------------------------
 

@@ -2,14 +2,14 @@
 
 First the cheapest tree of each state (D. E. Knuth, A generalization of Dijkstra's algorithm,
 Information Processing Letters 6, 1977); then, in that order, the cheapest program with sharing that
-greedy choices give; then hill climbing, one state at a time.
-The result need not be the cheapest: two changes that pay only together are not found.
+greedy choices give; then hill climbing, one state at a time.  Changes that pay only together are
+found by forcing one of them, and choosing all else again.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from relgraph.search.candidates import Candidate, Candidates, State
 
 WIDTH = 8  # how many candidates of a state the greedy pass looks at
 ROUNDING = 1e-12
+STEPS_OF_FORCING = 4_000
 
 
 class Choice(NamedTuple):
@@ -49,8 +50,38 @@ class Extraction:
 
     def cheapest(self) -> Choice | None:
         """Return the cheapest program found, or None if no candidates compute a goal."""
-        choice = self._greedy()
+        choice = self._greedy({})
         return None if choice is None else self._climb(choice)
+
+    def forced(self, choice: Choice, steps: int = STEPS_OF_FORCING) -> Choice:
+        """Return a cheaper program, found by forcing a candidate of a state that is needed.
+
+        Parameters
+        ----------
+        choice : Choice
+        steps : int
+            How many states all the programs may look at.
+        """
+        of, best = self.candidates.of, choice
+        tried: set[tuple[State, int]] = set()
+        queue = list(best.chosen)
+        for state in queue:
+            for n in self._few_of(state):
+                if (state, n) in tried or n == best.chosen.get(state):
+                    continue
+                if steps <= 0:
+                    return best
+                if of(state)[n].cost >= best.cost:
+                    continue
+                tried.add((state, n))
+                self.steps = steps - len(self.trees)
+                other = self._greedy({state: n})
+                other = None if other is None else self._climb(other)
+                steps = self.steps
+                if other is not None and other.cost < best.cost * (1 - ROUNDING):
+                    best = other
+                    queue += best.chosen  # states that are new, and others beside them
+        return best
 
     def _reach(self) -> list[State]:
         reached = dict.fromkeys(self.goals)
@@ -89,18 +120,26 @@ class Extraction:
                     heapq.heappush(heap, (left[1], k, user))
         return trees
 
-    def _greedy(self) -> Choice | None:
+    def _few_of(self, state: State) -> list[int]:
+        """Return the candidates of a state with the cheapest trees."""
+        few = self._few.get(state)
+        if few is None:
+            trees, candidates = self.trees, self.candidates.of(state)
+            costs = [c.cost + sum(trees.get(need, inf) for need in c.needs) for c in candidates]
+            few = self._few[state] = sorted(range(len(costs)), key=costs.__getitem__)[:WIDTH]
+        return few
+
+    def _greedy(self, forced: Mapping[State, int]) -> Choice | None:
         """Return the program that takes for each state what is cheapest with what it shares."""
         trees, of = self.trees, self.candidates.of
         users: dict[State, set[State]] = {}
-        few = self._few
+        few: dict[State, list[int]] = {}
         for state in trees:
-            costs = [c.cost + sum(trees.get(need, inf) for need in c.needs) for c in of(state)]
-            few[state] = sorted(range(len(costs)), key=costs.__getitem__)[:WIDTH]
+            few[state] = [forced[state]] if state in forced else self._few_of(state)
             for n in few[state]:
                 for need in of(state)[n].needs:
                     users.setdefault(need, set()).add(state)
-        best = self._programs
+        best = self._programs = {}
         queue = list(trees)
         order = {state: k for k, state in enumerate(queue)}
         waiting = set(queue)
@@ -164,7 +203,7 @@ class Extraction:
         while again:
             again = False
             for state in sorted(choice.chosen, key=lambda s: -of(s)[choice.chosen[s]].cost):
-                for n in self._few[state]:
+                for n in self._few_of(state):
                     if n == choice.chosen[state] or of(state)[n].cost >= choice.cost:
                         continue
                     if self.steps <= 0:

@@ -8,7 +8,7 @@ count as in any rewriting; what comes out is embedded, and is equal to the node'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice, product
 from typing import Any
 
@@ -33,14 +33,18 @@ class Joins:
     ----------
     relations : iterable of relation
         Each is used in both directions, where it has both.
+    names : collection of str, optional
+        The labels of those to use; all by default.
     """
 
-    def __init__(self, relations: Iterable[Any]) -> None:
+    def __init__(self, relations: Iterable[Any], names: Collection[str] | None = None) -> None:
         self.rewriters: list[tuple[Relation, GraphRewriter]] = []
         self.depth = 0
         self.ops: frozenset[Any] = frozenset()  # those that the relations speak of
         for relation in map(as_relation, relations):
             for directed in _directions(relation):
+                if names is not None and directed.label not in names:
+                    continue
                 self.rewriters.append((directed, GraphRewriter([directed], "once")))
                 sides = [side for c in directed.clauses or () for side in (c.left, c.right)]
                 self.depth = min(DEEPEST, max([self.depth, *map(_depth, sides)]))

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from relgraph.ir.cost import LEAST, operations
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, make_input
 from relgraph.ir.polynomial import at_most
 from relgraph.ir.types import TensorType
+from relgraph.numpy.reductions import sum as total
+from relgraph.rewriting.derivation.passes import LISTENER, told
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
 from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding, nodes_of
-from relgraph.search.extraction import Extraction
+from relgraph.search.extraction import Choice, Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
-from relgraph.search.options import Options, Searched
+from relgraph.search.options import Memory, NodeCost, Options, Searched
+from relgraph.search.program_cost import program_seconds
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
@@ -28,6 +33,7 @@ STALLED = 3  # rounds without gain after which the search of a region ends
 STEPS = 4_000  # for a region, and for each of its nodes:
 STEPS_OF_A_NODE = 100
 GAIN = 1e-9  # the least part of the cost that counts as a gain
+GAIN_OF_PROGRAM = 0.01  # the least gain of a whole program's estimated time, unless it stays
 
 UNSTABLE = frozenset(name for name, law in LAWS.items() if law.label == "cancels")
 
@@ -36,28 +42,39 @@ def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     """Return a graph with each region replaced by the cheapest equal one that a search finds."""
     end = None if options.seconds is None else monotonic() + options.seconds
     ops = Joins(options.relations).ops if options.relations else frozenset()
+    explains = options.report is not None or LISTENER.get() is not None
     changes: dict[Variable, Variable] = {}
-    known: dict[Any, tuple[list[Variable], list[Variable], Searched]] = {}
+    memory: Memory = {} if options.memory is None else options.memory
+    records: list[Searched] = []
     for region in regions_of(graph.outputs, ops):
         leaves = _leaves(region)
-        key = None if options.relations else _form(region, leaves)
-        if key in known:  # the same operations on other operands
-            others, results, searched = known[key]
+        key = _form(region, leaves, options)
+        if key in memory:  # the same operations on other operands
+            others, results, searched = memory[key]
             new = on_images(results, dict(zip(others, leaves, strict=True)))
         else:
-            new, searched = _searched(region, options, end)
+            new, searched = _searched(region, options, end, explains)
             if key is not None:
-                known[key] = leaves, new, searched
-        if options.report is not None:
-            options.report.regions.append(searched)
+                memory[key] = leaves, new, searched
+                _note_end(memory, region, new, searched, options)
+        if explains:
+            records.append(_shown(searched, region, new, leaves))
         for old, result in zip(region.outputs, new, strict=True):
             if old is not result:
                 changes[old] = result
-    return with_outputs(graph, replaced(graph, changes)) if changes else graph
+    rewritten = with_outputs(graph, replaced(graph, changes)) if changes else graph
+    if options.report is not None:
+        none: frozenset[Variable] = frozenset()
+        whole = Region([], none, none, none, 0)
+        options.report.add(records, graph, rewritten, lambda x: _costs(x, whole, options)[0])
+    changed = [searched for searched in records if searched.before != searched.after]
+    lines = [line for searched in changed for line in searched.lines()]
+    told("cheapest_program", graph.outputs, rewritten.outputs, lines)
+    return rewritten
 
 
 def _searched(
-    region: Region, options: Options, end: float | None
+    region: Region, options: Options, end: float | None, explains: bool
 ) -> tuple[list[Variable], Searched]:
     """Return the cheapest outputs found for a region, or its own."""
     outputs, node_cost = region.outputs, options.node_cost
@@ -68,34 +85,30 @@ def _searched(
     saturation = Saturation(egraph, roots, excluded)
     joins = Joins(options.relations) if options.relations else None
     memo: dict[Any, Any] = {}
-    cost = least = cost_of(outputs, node_cost, region.boundary)
+    costs = first = _costs(outputs, region, options)
     is_open = any(
         isinstance(d, str) and d not in options.sizes
         for x in nodes_of(outputs, region.boundary)
         for d in x.type.shape
     )
-    best, stopped, rounds, stalled = outputs, "rounds", 0, 0
+    best, stopped, rounds, stalled = Program(outputs), "rounds", 0, 0
+
+    def takes(new: Program) -> bool:
+        """Return whether a program is better than the best so far; then it is the best."""
+        nonlocal best, costs
+        new_costs = _costs(new.outputs, region, options)
+        if not _gains(new_costs, costs) or (
+            is_open and not _is_cheaper(new.outputs, best.outputs, region, options)
+        ):
+            return False
+        best, costs = new, new_costs
+        return True
+
     while rounds < ROUNDS:
         rounds += 1
-        try:
-            stopped = "" if saturation.round() else "saturated"
-        except OutOfSteps:
-            stopped = "steps"
-        candidates = Candidates(egraph, embedding, node_cost, memo)
-        if joins is not None and stopped != "steps":
-            fired = joins.round(candidates)
-            for name, times in fired.items():
-                saturation.fired[name] += times
-            if fired:
-                stopped = ""
-                candidates = Candidates(egraph, embedding, node_cost, memo)
+        candidates, stopped = _round(saturation, joins, embedding, node_cost, memo)
         new = _cheapest(candidates, roots, outputs)
-        new_cost = cost_of(new, node_cost, region.boundary)
-        gains = new_cost < least * (1 - GAIN)
-        if gains and (not is_open or _is_cheaper(new, best, region, options)):
-            best, least, stalled = new, new_cost, 0
-        else:
-            stalled += 1
+        stalled = 0 if takes(new) else stalled + 1
         if not stopped and stalled >= STALLED:
             stopped = "no gain"
         if not stopped and end is not None and monotonic() > end:
@@ -103,8 +116,79 @@ def _searched(
         if stopped:
             break
         egraph.bounded = True
-    laws = dict(saturation.fired)
-    return best, Searched(region.size, cost, least, rounds, stopped or "rounds", laws)
+    if new.extraction is not None and new.choice is not None:
+        choice = new.extraction.forced(new.choice)
+        if choice is not new.choice:
+            takes(_built(new.extraction, choice, roots, outputs))
+    changed = explains and best.outputs != outputs
+    used = _laws_between(region, best.outputs, options, saturation.fired) if changed else ()
+    ends = (rounds, stopped or "rounds", dict(saturation.fired), used)
+    return best.outputs, Searched(region.size, first[0], costs[0], *ends)
+
+
+def _round(
+    saturation: Saturation,
+    joins: Joins | None,
+    embedding: Embedding,
+    node_cost: NodeCost,
+    memo: dict[Any, Any],
+) -> tuple[Candidates, str]:
+    """Apply all laws and relations once; return the candidates, and why the search ends or ""."""
+    try:
+        stopped = "" if saturation.round() else "saturated"
+    except OutOfSteps:
+        stopped = "steps"
+    candidates = Candidates(saturation.egraph, embedding, node_cost, memo)
+    if joins is not None and stopped != "steps":
+        fired = joins.round(candidates)
+        for name, times in fired.items():
+            saturation.fired[name] += times
+        if fired:
+            stopped = ""
+            candidates = Candidates(saturation.egraph, embedding, node_cost, memo)
+    return candidates, stopped
+
+
+def _gains(new: Sequence[float], old: Sequence[float]) -> bool:
+    """Return whether the sum over nodes falls, and no time of the whole program rises."""
+    pairs = zip(new[:-1], old[:-1], strict=True)
+    return new[-1] < old[-1] * (1 - GAIN) and all(
+        [x < y * (1 - GAIN_OF_PROGRAM) or abs(x - y) <= GAIN * y for x, y in pairs]
+    )
+
+
+def _costs(outputs: Sequence[Variable], region: Region, options: Options) -> list[float]:
+    """Return the costs of a program: times of the whole, if asked for, and the sum over nodes."""
+    nodes = cost_of(outputs, options.node_cost, region.boundary)
+    if not options.by_program:
+        return [nodes]
+    # Its loops compute what only they read, and loops that read its results compute those.
+    operands = {i: None for x in region.private for i in x.inputs}
+    operands |= dict.fromkeys(region.boundary - region.private)
+    images = {
+        x: make_input(f"x{k}", x.type)
+        for k, x in enumerate(operands)
+        if isinstance(x.type, TensorType) and not isinstance(x, Constant)
+    }
+    read = [
+        total(x) if node in region.read_in_loops else x
+        for x, node in zip(on_images(outputs, images), region.outputs or outputs, strict=True)
+    ]
+    return [*program_seconds(read, options.sizes), nodes]
+
+
+def _shown(
+    searched: Searched, region: Region, new: Sequence[Variable], leaves: Sequence[Variable]
+) -> Searched:
+    """Return a record with what became of a region, on inputs in the place of its operands."""
+    names = {brief(x) for x in leaves if x.op is None}
+    free = (name for name in (f"v{k}" for k in count(1)) if name not in names)
+    images = {
+        x: make_input(next(free), x.type) if isinstance(x.type, TensorType) and x.op else x
+        for x in leaves
+    }
+    before, after = (tuple(on_images(side, images)) for side in (region.outputs, new))
+    return searched._replace(before=before, after=after)
 
 
 def _is_cheaper(
@@ -119,20 +203,41 @@ def _is_cheaper(
     return at_most(fewer, more, LEAST)
 
 
+def _note_end(
+    memory: Memory, region: Region, new: list[Variable], searched: Searched, options: Options
+) -> None:
+    """Note that a search has no cheaper result than its own."""
+    pairs = zip(new, region.outputs, strict=True)
+    read = frozenset([x for x, old in pairs if old in region.read_in_loops])
+    end = region._replace(outputs=list(dict.fromkeys(new)), read_in_loops=read)
+    leaves = _leaves(end)
+    key = _form(end, leaves, options)
+    if key is not None:
+        searched = searched._replace(cost=searched.new_cost, rounds=0, used=())
+        memory.setdefault(key, (leaves, end.outputs, searched))
+
+
 def _leaves(region: Region) -> list[Variable]:
     """Return the operands of a region that are no constants, in the order of their use."""
     below = nodes_of(region.outputs, region.boundary)
     return [x for x in below if x in region.boundary and not isinstance(x, Constant)]
 
 
-def _form(region: Region, leaves: Sequence[Variable]) -> tuple[Any, ...] | None:
-    """Return what a search depends on: the operations, and the types and facts of the operands."""
+def _form(region: Region, leaves: Sequence[Variable], options: Options) -> tuple[Any, ...] | None:
+    """Return what a search depends on: the operations, and the types and facts of the operands.
+
+    Relations of users may look at the operands themselves.
+    """
+    if options.relations:
+        return (*region.outputs, region.boundary)
     images: dict[Variable, Variable] = {}
     for k, leaf in enumerate(leaves):
         if not isinstance(leaf.type, TensorType):
             return None
         images[leaf] = make_input(f"x{k}", leaf.type)
-    return (*on_images(region.outputs, images), *[facts_of(leaf) for leaf in leaves])
+    operands = [(facts_of(leaf), leaf in region.private and leaf.op) for leaf in leaves]
+    read = [x in region.read_in_loops for x in region.outputs]
+    return (*on_images(region.outputs, images), *operands, *read)
 
 
 def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list[Variable]:
@@ -160,17 +265,68 @@ def _on(node: Variable, images: Mapping[Variable, Variable]) -> Variable:
     return apply(node.op, inputs)
 
 
+class Program(NamedTuple):
+    """A program for the outputs of a region, and how it was chosen."""
+
+    outputs: list[Variable]
+    extraction: Extraction | None = None
+    choice: Choice | None = None
+
+
 def _cheapest(
-    candidates: Candidates, roots: Sequence[Reference], outputs: Sequence[Variable]
-) -> list[Variable]:
+    candidates: Candidates, roots: Sequence[Reference], outputs: list[Variable]
+) -> Program:
     """Return the cheapest program that an e-graph has now; the outputs if it has none."""
     operands = [candidates.goal(root) for root in roots]
     extraction = Extraction(candidates, [operand.state for operand in operands])
     choice = extraction.cheapest()
-    if choice is None:
-        return list(outputs)
-    values = extraction.build(choice)
-    return [
+    return Program(outputs) if choice is None else _built(extraction, choice, roots, outputs)
+
+
+def _built(
+    extraction: Extraction, choice: Choice, roots: Sequence[Reference], outputs: list[Variable]
+) -> Program:
+    """Return the program of a choice."""
+    candidates, values = extraction.candidates, extraction.build(choice)
+    operands = [candidates.goal(root) for root in roots]
+    new = [
         candidates.finished(values[operand.state], operand, root, node)
         for node, operand, root in zip(outputs, operands, roots, strict=True)
     ]
+    return Program(new, extraction, choice)
+
+
+def _laws_between(
+    region: Region, new: Sequence[Variable], options: Options, fired: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the laws by which the outputs of a region equal others: none can be left out.
+
+    All that fired are returned if the equality takes more steps than a search may take.
+    """
+    laws = tuple(fired)
+    for law in laws:
+        fewer = tuple([other for other in laws if other != law])
+        if _are_equal(region, new, options, fewer):
+            laws = fewer
+    return laws
+
+
+def _are_equal(
+    region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str]
+) -> bool:
+    """Return whether laws suffice to show that outputs equal those of a region."""
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    embedding = Embedding(egraph, [*region.outputs, *new], region.boundary)
+    old_roots, new_roots = (
+        [embedding.references[x] for x in side] for side in (region.outputs, new)
+    )
+    saturation = Saturation(egraph, old_roots + new_roots, LAWS.keys() - set(laws))
+    joins = Joins(options.relations, laws) if options.relations else None
+    memo: dict[Any, Any] = {}
+    for _ in range(ROUNDS):
+        if all(map(egraph.same, old_roots, new_roots)):
+            return True
+        if _round(saturation, joins, embedding, options.node_cost, memo)[1]:
+            break
+        egraph.bounded = True
+    return all(map(egraph.same, old_roots, new_roots))

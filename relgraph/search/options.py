@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from relgraph.errors import DomainError, count_of
 from relgraph.ir.cost import node_flops, resolved
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.infix import brief
 from relgraph.ir.machine import node_seconds
 from relgraph.ir.node import Variable
 
 NodeCost = Callable[[Variable], float]
+
+# For each form of a region: operands and results of one that was searched, and its report.
+Memory = dict[Any, "tuple[list[Variable], list[Variable], Searched]"]
 
 
 class Options(NamedTuple):
@@ -26,6 +31,11 @@ class Options(NamedTuple):
     exclude : frozenset of str or None
     relations : tuple of relation
     report : OptimizationReport or None
+    memory : dict or None
+        What became of each form of a region, where several searches share it.
+    by_program : bool
+        Whether programs are compared by :func:`relgraph.search.program_cost.program_seconds`, and
+        nodes only to find them.
     """
 
     node_cost: NodeCost
@@ -35,6 +45,8 @@ class Options(NamedTuple):
     exclude: frozenset[str] | None
     relations: tuple[Any, ...]
     report: OptimizationReport | None
+    memory: Memory | None = None
+    by_program: bool = False
 
 
 class Searched(NamedTuple):
@@ -52,6 +64,10 @@ class Searched(NamedTuple):
         Why the search ended: "saturated", "no gain", "rounds", "steps" or "time".
     laws : dict of str to int
         How often each law said something new.
+    used : tuple of str
+        The laws by which the region equals what replaced it.
+    before, after : tuple of Variable
+        Its outputs, and what replaced them; inputs stand for the operands.
     """
 
     size: int
@@ -60,25 +76,60 @@ class Searched(NamedTuple):
     rounds: int
     stopped: str
     laws: dict[str, int]
+    used: tuple[str, ...] = ()
+    before: tuple[Variable, ...] = ()
+    after: tuple[Variable, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield its cost and the laws, then what was replaced by what."""
+        changes = [(x, y) for x, y in zip(self.before, self.after, strict=True) if x is not y]
+        laws = f" by {', '.join(self.used) or 'normal forms'}" if changes else ""
+        yield f"  {count_of(self.size, 'node')}: {self.cost:.4g} -> {self.new_cost:.4g}{laws}"
+        for old, new in changes:
+            yield f"    {brief(old)}"
+            yield f"  = {brief(new)}"
 
 
 @dataclass
 class OptimizationReport:
-    """What a search did: one entry a region, in the order of the graph."""
+    """What a search did.
+
+    Attributes
+    ----------
+    regions : list of Searched
+        One entry a region, in the order of the graph; then those that a later round changed again.
+    """
 
     regions: list[Searched] = field(default_factory=list)
+    _ends: tuple[tuple[Variable, ...], ...] = ()
+    _cost: Callable[[Sequence[Variable]], float] | None = None
+
+    def add(
+        self,
+        regions: Sequence[Searched],
+        before: FunctionGraph,
+        after: FunctionGraph,
+        cost: Callable[[Sequence[Variable]], float],
+    ) -> None:
+        """Add a search of a whole graph."""
+        changed = [x for x in regions if x.before != x.after and x not in self.regions]
+        self.regions += changed if self._ends else regions
+        self._ends = (*(self._ends[:1] or (before.outputs,)), after.outputs)
+        self._cost = cost
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """The costs of the whole graph, before and after."""
+        return tuple([self._cost(end) for end in self._ends]) if self._cost else (0.0, 0.0)
 
     def __str__(self) -> str:
-        before = sum(region.cost for region in self.regions)
-        after = sum(region.new_cost for region in self.regions)
-        lines = [f"{count_of(len(self.regions), 'region')}, cost {before:.4g} -> {after:.4g}"]
+        count = count_of(len(self.regions), "region")
+        before, after = self.costs
+        lines = [f"{count}, cost {before:.4g} -> {after:.4g}"]
         for region in self.regions:
-            laws = ", ".join(f"{law} {n}" for law, n in sorted(region.laws.items()))
-            lines.append(
-                f"  {count_of(region.size, 'node')}: {region.cost:.4g} -> {region.new_cost:.4g}, "
-                f"{count_of(region.rounds, 'round')}, stopped by {region.stopped}"
-                + (f" ({laws})" if laws else "")
-            )
+            first, *rest = region.lines()
+            end = f"{count_of(region.rounds, 'round')}, stopped by {region.stopped}"
+            lines += [f"{first}; {end}", *rest]
         return "\n".join(lines)
 
 

@@ -228,12 +228,15 @@ def _stretch(values: Values, a: Reference, b: Reference, c: Coefficient) -> Cand
 def _total(values: Values, a: Reference, b: Reference, c: Coefficient) -> Candidate:
     """Return the sums of rows or of columns."""
     over_rows = values.egraph.special(a) == "ones"
+    ref = values.egraph.canonical(b if over_rows else a)
+    if ref[2] and not values.is_batch(ref):  # the sums are a vector either way
+        over_rows, ref = not over_rows, (ref[0], ref[1], 0, ref[3])
 
     def summed(c: Coefficient, x: Variable) -> Variable:
         axis = -2 if over_rows and x.ndim > 1 else -1
         return values.scaled(c, total(x, axis=axis, keepdims=x.ndim > 2))
 
-    return values.linear(c, [b if over_rows else a], summed)
+    return values.linear(c, [ref], summed)
 
 
 def _scaled_rows(values: Values, a: Reference, b: Reference, c: Coefficient) -> Candidate:

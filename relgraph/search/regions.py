@@ -15,16 +15,33 @@ from relgraph.ir.cost import node_flops, size
 from relgraph.ir.node import Constant, Variable, toposort
 from relgraph.search.egraph import EGraph
 from relgraph.search.embedding import Embedding, is_matrix
+from relgraph.search.program_cost import is_loop, is_map
 
 SHARED = 48  # the nodes of a region above which it is cut at shared values
 LARGEST = 600  # the nodes above which it is cut anywhere
 
 
 class Region(NamedTuple):
-    """Some nodes of a graph: those that others use, and the operands of all from outside."""
+    """Some nodes of a graph.
+
+    Attributes
+    ----------
+    outputs : list of Variable
+        Those that others use.
+    boundary : frozenset of Variable
+        The operands of all from outside.
+    private : frozenset of Variable
+        Of those, elementwise applications that nothing else uses.
+    read_in_loops : frozenset of Variable
+        Of the outputs, those that only elementwise ops and reductions use outside.
+    size : int
+        How many nodes.
+    """
 
     outputs: list[Variable]
     boundary: frozenset[Variable]
+    private: frozenset[Variable]
+    read_in_loops: frozenset[Variable]
     size: int
 
 
@@ -64,7 +81,9 @@ def regions_of(outputs: Iterable[Variable], ops: Collection[Any] = ()) -> list[R
             members += new
             own.update(new)
         boundary = frozenset([i for x in members for i in x.inputs if i not in own])
-        regions.append(Region(ends, boundary, len(members)))
+        private = [x for x in boundary - wanted if is_map(x) and own.issuperset(users[x])]
+        read = [x for x in ends if x not in wanted and all(map(is_loop, {*users[x]} - own))]
+        regions.append(Region(ends, boundary, frozenset(private), frozenset(read), len(members)))
     return regions
 
 

@@ -22,7 +22,6 @@ SHORT = {
     "inverse of an inverse sum": "no law takes inv(A) and inv(B) out of their sum",
     "two Householders": "a multiple of a scaled vector is computed after it is scaled",
     "push-through": "mode o4, which runs first, makes a call of gemm, which the search keeps whole",
-    "determinant lemma": "the search has no product of all elements",
 }
 
 NUMPY = {

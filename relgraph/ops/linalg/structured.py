@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from relgraph.errors import DomainError, ShapeError
-from relgraph.ir.cost import extent, size
+from relgraph.ir.cost import Sized, extent, nbytes, size
 from relgraph.ir.facts import Facts, kept, of_elements, proved
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
@@ -189,6 +189,7 @@ class Trace(Op):
     arity = 1
     linear = True
     returns_new_array = True
+    overhead = 900
 
     def infer(self, *types: Any) -> Type:
         """Return the type; small integers and bool are summed in 64 bits, as by NumPy's sum."""
@@ -203,6 +204,12 @@ class Trace(Op):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost one addition for each element of the diagonals."""
         return size(result) * least(map(extent, types[0].shape[-2:]))  # type: ignore[no-any-return]
+
+    def unread(self, types: tuple[Any, ...]) -> Any:
+        """Leave out what is off the diagonals."""
+        (x,) = types
+        diagonals = (*x.shape[:-2], least(map(extent, x.shape[-2:])))
+        return nbytes(x) - nbytes(Sized(x.dtype, diagonals))
 
     def facts(self, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Keep integrality, and signs of floats (integers wrap around)."""

@@ -264,9 +264,9 @@ class Derivation:
 
 
 def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
-    """Return a phase as data; a pass has a name in the place of steps, and no selection."""
+    """Return a phase as data; a pass has its name in the place of steps."""
     if isinstance(phase, Pass):
-        return packing.packed((phase.before, phase.after)), phase.name, None
+        return packing.packed((phase.before, phase.after)), (phase.name, phase.details), None
     steps = tuple([
         (
             packing.packed((step.before, step.after)),
@@ -285,7 +285,9 @@ def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
     """Return the phase or pass that was packed."""
     ends, packed_steps, parts = data
     if parts is None:
-        return Pass(packed_steps, *unpacking.unpacked(ends))
+        before, after = unpacking.unpacked(ends)
+        name, details = packed_steps
+        return Pass(name, before, after, details)
     selection = unpacked_selection(parts)
     steps: list[Step] = []
     packed_steps, packed_totals = packed_steps
@@ -350,9 +352,9 @@ def recording() -> Iterator[list[Phase | Pass]]:
         phases.append(phase)
         return phase.after
 
-    def passed(name: str, before: tuple[Variable, ...], after: tuple[Variable, ...]) -> None:
-        if not phases or phases[-1].after != after:  # or else it is what was recorded inside of it
-            phases.append(Pass(name, before, after))
+    def passed(change: Pass) -> None:
+        if not phases or phases[-1].after != change.after:  # or else it was recorded inside of it
+            phases.append(change)
 
     token, listening = RUNNER.set(run), LISTENER.set(passed)
     try:

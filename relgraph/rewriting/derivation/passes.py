@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 
 from relgraph.ir.cost import flops
@@ -23,11 +23,14 @@ class Pass:
         The name of the rewriter.
     before, after : tuple of Variable
         The outputs before and after the pass.
+    details : tuple of str
+        What it says of its change, in lines; by default the outputs that it changed.
     """
 
     name: str
     before: Outputs
     after: Outputs
+    details: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[()]:
@@ -38,21 +41,22 @@ class Pass:
         """Do nothing: a pass has no relation to check; see ``Derivation.unreplayed``."""
 
     def lines(self) -> Iterator[str]:
-        """Yield its name and cost, and the outputs that it changed."""
+        """Yield its name and cost, and its details."""
         yield f"   {self.name}, a pass: {flops(self.before)} -> {flops(self.after)} flops"
+        if self.details:
+            yield from self.details
+            return
         for old, new in zip(self.before, self.after, strict=True):
             if old is not new:
                 yield f"    {brief(old)}"
                 yield f"  = {brief(new)}"
 
 
-# Called with the name of a pass that changed a graph, and the outputs before and after it.
-LISTENER: ContextVar[Callable[[str, Outputs, Outputs], None] | None] = ContextVar(
-    "LISTENER", default=None
-)
+# Called with each pass that changed a graph.
+LISTENER: ContextVar[Callable[[Pass], None] | None] = ContextVar("LISTENER", default=None)
 
 
-def told(name: str, before: Outputs, after: Outputs) -> None:
+def told(name: str, before: Outputs, after: Outputs, details: Sequence[str] = ()) -> None:
     """Report a pass to the current listener, if there is one.
 
     Parameters
@@ -61,7 +65,9 @@ def told(name: str, before: Outputs, after: Outputs) -> None:
         The pass.
     before, after : tuple of Variable
         The outputs of the graph.
+    details : sequence of str
+        Lines that say what changed; the first report of a pass counts.
     """
     listener = LISTENER.get()
     if listener is not None and before != after:
-        listener(name, before, after)
+        listener(Pass(name, before, after, tuple(details)))
