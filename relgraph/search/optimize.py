@@ -15,6 +15,7 @@ from relgraph.ir.node import Constant, Variable, apply, make_input
 from relgraph.ir.polynomial import at_most
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import sum as total
+from relgraph.rewriting.budgets import END
 from relgraph.rewriting.derivation.passes import LISTENER, told
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
@@ -40,7 +41,8 @@ UNSTABLE = frozenset(name for name, law in LAWS.items() if law.label == "cancels
 
 def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     """Return a graph with each region replaced by the cheapest equal one that a search finds."""
-    end = None if options.seconds is None else monotonic() + options.seconds
+    ends = [END.get(), None if options.seconds is None else monotonic() + options.seconds]
+    end = min([x for x in ends if x is not None], default=None)
     ops = Joins(options.relations).ops if options.relations else frozenset()
     explains = options.report is not None or LISTENER.get() is not None
     changes: dict[Variable, Variable] = {}
@@ -121,7 +123,7 @@ def _searched(
         if choice is not new.choice:
             takes(_built(new.extraction, choice, roots, outputs))
     changed = explains and best.outputs != outputs
-    used = _laws_between(region, best.outputs, options, saturation.fired) if changed else ()
+    used = _laws_between(region, best.outputs, options, saturation.fired, end) if changed else ()
     ends = (rounds, stopped or "rounds", dict(saturation.fired), used)
     return best.outputs, Searched(region.size, first[0], costs[0], *ends)
 
@@ -297,14 +299,21 @@ def _built(
 
 
 def _laws_between(
-    region: Region, new: Sequence[Variable], options: Options, fired: Iterable[str]
+    region: Region,
+    new: Sequence[Variable],
+    options: Options,
+    fired: Iterable[str],
+    end: float | None,
 ) -> tuple[str, ...]:
     """Return the laws by which the outputs of a region equal others: none can be left out.
 
-    All that fired are returned if the equality takes more steps than a search may take.
+    Laws that there is no time to try without are among them, and so are all that fired if the
+    equality takes more steps than a search may take.
     """
     laws = tuple(fired)
     for law in laws:
+        if end is not None and monotonic() > end:
+            break
         fewer = tuple([other for other in laws if other != law])
         if _are_equal(region, new, options, fewer):
             laws = fewer
