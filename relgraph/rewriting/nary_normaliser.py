@@ -212,7 +212,7 @@ class NaryNormaliser:
         self, n: Variable, m: Variable, fired: Any, kind: Kind, push: Callable[[Variable], None]
     ) -> bool | None:
         """Record a rewrite of ``m``, which is ``n`` on normal operands."""
-        limits, normal = self.limits, self.normal
+        limits = self.limits
         firing: Firing | None = None
         if fired.__class__ is Match:
             firing = fired.firing
@@ -225,6 +225,11 @@ class NaryNormaliser:
             limits.depth[m] = max(limits.depth[n], limits.depth.get(m, 0))
         limits.fired(m, result, rewrite, bindings, firing)
         limits.why[n] = rewrite.relation
+        return self._becomes(n, result, push) or None
+
+    def _becomes(self, n: Variable, result: Variable, push: Callable[[Variable], None]) -> bool:
+        """Give a node the normal form of its result; return False while it waits for that."""
+        normal, limits = self.normal, self.limits
         if result in normal or limits.settled(result):
             normal[n] = normal[result]
             return True
@@ -232,7 +237,7 @@ class NaryNormaliser:
             raise limits.oscillation(n, result)
         limits.forward[n] = result
         push(result)
-        return None
+        return False
 
     def _with_one_more(
         self, inner: Variable, outer: Variable, matcher: AcMatcher
@@ -308,14 +313,7 @@ class NaryNormaliser:
             return True
         if result.op in kind.family:
             self.checked.add(result)
-        if result in normal or limits.settled(result):
-            normal[n] = normal[result]
-            return True
-        if result in limits.forward or result is n:
-            raise limits.oscillation(n, result)
-        limits.forward[n] = result
-        push(result)
-        return False
+        return self._becomes(n, result, push)
 
     def _opened(self, n: Variable, matcher: AcMatcher) -> _Group | None:
         """Return the group of a sum or product; None if it is known to be normal."""
