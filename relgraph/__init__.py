@@ -90,9 +90,8 @@ from relgraph.relations.kanren.goals import (
     symmetrico as symmetrico, tailo as tailo,
 )
 from relgraph.relations.pattern import lvars as lvars
-from relgraph.relations.relation import (
-    Relation as Relation, identity as identity, relation as relation,
-)
+from relgraph.relations.decorators import identity as identity, relation as relation
+from relgraph.relations.relation import Relation as Relation
 from relgraph.rewriting.node_rewriters import (
     KanrenRelationSub as KanrenRelationSub, NodeRewriter as NodeRewriter,
     PatternNodeRewriter as PatternNodeRewriter, RemovalNodeRewriter as RemovalNodeRewriter,

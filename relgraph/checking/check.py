@@ -21,7 +21,8 @@ from relgraph.checking.sizes import runs_wherever
 from relgraph.checking.skipped_products import keeps_products
 from relgraph.db.listing import both_directions
 from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
-from relgraph.relations.relation import Relation, as_relation
+from relgraph.relations.decorators import as_relation
+from relgraph.relations.relation import Relation
 
 # Other dtypes come last, because advice to keep to floats needs all results for floats.
 CHECKS: dict[str, Callable[[Relation], Outcome]] = {

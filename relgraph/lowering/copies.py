@@ -50,7 +50,7 @@ _WHOLE = (ExpandDims, MatrixTranspose, Reshape, Squeeze, Transpose)
 def with_copies(graph: FunctionGraph, donated: Collection[Variable] = ()) -> FunctionGraph:
     """Return the graph with a copy of each result and operand that needs memory of its own.
 
-    A transposed or reshaped new array is a result as it is, and so is a donated input.
+    Transposed or reshaped new arrays and donated inputs are returned without a copy.
     """
     graph = _with_copied_views(graph)
     outputs: list[Variable] = []

@@ -21,6 +21,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Clause, up_to_laws
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.kanren.search import failed
+from relgraph.relations.op_variables import with_op_variables
 from relgraph.relations.pattern import (
     OpPattern,
     Pattern,
@@ -29,6 +30,7 @@ from relgraph.relations.pattern import (
     check_nesting,
     from_term,
     rename,
+    stated,
     subterms,
     text,
 )
@@ -371,3 +373,24 @@ def check_clause(clause: Clause, name: str, location: str) -> None:
             {"declared": location},
             "The laws of an op, such as x + y = y + x, hold without being declared; leave it out.",
         )
+
+
+def stated_clauses(
+    function: Callable[..., Any],
+    where: Callable[..., Any] | None,
+    name: str,
+    location: str,
+    check: Callable[[Clause, str, str], None] | None = None,
+) -> tuple[Clause, ...]:
+    """Return the clauses that the functions of an identity state, after a check of each."""
+    parameters = parameters_of(function, name, location)
+    pairs = pairs_of(stated(function, parameters.values()), name, location)
+    common = conditions_of(where, parameters, name, location)
+    clauses: list[Clause] = []
+    for pair in pairs:
+        clause = Clause(pair.left, pair.right, (*common, *pair.conditions))
+        if check is not None:
+            check(clause, name, location)
+        clause = with_op_variables(clause, name, location)
+        clauses.extend(with_axes(clause))
+    return tuple(clauses)

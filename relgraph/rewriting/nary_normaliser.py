@@ -243,12 +243,12 @@ class NaryNormaliser:
         self, inner: Variable, outer: Variable, matcher: AcMatcher
     ) -> frozenset[Any] | None:
         """Return the keys of a normal sum and another operand, or None if they may match."""
+        if matcher.equal or matcher.gathering:
+            return None
         keys, key = self.keys_of(inner), key_of(outer)
         if key not in keys:
             keys |= {key}
         elif key is Constant and matcher.fold is not None:
-            return None
-        if matcher.equal or matcher.gathering:
             return None
         return None if matcher.may_match(keys) else keys
 
@@ -426,15 +426,13 @@ class NaryNormaliser:
             view.add(y, slot, negative)
         return True
 
-    def keys_of(self, node: Variable, kind: Kind | None = None) -> frozenset[Any]:
+    def keys_of(self, node: Variable) -> frozenset[Any]:
         """Return the keys of the operands of a normal application."""
         keys = self.keys.get(node)
         if keys is None:
             view = self.views.get(node)
             if view is not None:
                 keys = frozenset(view.keys)
-            elif kind is not None and kind.inverse is not None:
-                keys = frozenset([key_of(x) for x, _ in kind.terms(node)[0]])
             else:
                 assert node.op is not None
                 keys = frozenset(map(key_of, leaves(node, node.op)))

@@ -29,9 +29,10 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.declaration import check_name
+from relgraph.relations.decorators import identity, relation
 from relgraph.relations.kanren.goals import Suspended, checko
 from relgraph.relations.pattern import Pattern, PatternVariable, Term, text
-from relgraph.relations.relation import Relation, identity, relation
+from relgraph.relations.relation import Relation
 from relgraph.rewriting.interpreter import answers, placed
 
 

@@ -27,7 +27,8 @@ from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
-from relgraph.relations.relation import Relation, as_relation
+from relgraph.relations.decorators import as_relation
+from relgraph.relations.relation import Relation
 from relgraph.rewriting.budgets import CHAIN, time_limit
 from relgraph.rewriting.derivation.passes import told
 from relgraph.rewriting.driver import RUNNER, collector_paused, normalise

@@ -13,10 +13,11 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.clause import Rewrite, is_ac
+from relgraph.relations.decorators import as_relation
 from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher_store import stored
 from relgraph.relations.op_kinds import OpKind
-from relgraph.relations.relation import Relation, as_relation
+from relgraph.relations.relation import Relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
 from relgraph.rewriting.shared_subterms import Sharing

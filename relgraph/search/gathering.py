@@ -83,7 +83,7 @@ def gathers(egraph: EGraph, terms: Sequence[Reference]) -> Iterator[Gather]:
 
 
 def _common_factors(egraph: EGraph, terms: Sequence[Reference]) -> Groups:
-    """Return the factors that several terms share, and what is left of those terms."""
+    """Return the factors that several terms share, and the remaining factors of those terms."""
     buckets: Groups = defaultdict(dict)
     equal: dict[Factor, list[tuple[int, Rest]]] = defaultdict(list)
     for j, term in enumerate(terms):
@@ -109,7 +109,7 @@ def _common_factors(egraph: EGraph, terms: Sequence[Reference]) -> Groups:
 
 
 def _readings(egraph: EGraph, term: Reference) -> Iterator[tuple[str, Reference, Rest]]:
-    """Yield the factors of a term, where they stand, and what is left without them."""
+    """Yield the factors of a term, each with its place and the remaining factors."""
     for c, powers, seq, n, form in egraph.products(term):
         if len(seq) > 1:
             yield LEFT, seq[0], Rest(c, powers, seq[1:], form)
@@ -135,7 +135,7 @@ def _without(
 
 
 def _product_of(egraph: EGraph, key: Key, rests: Sequence[Rest]) -> Reference:
-    """Return the product of a common factor and the sum of what is left."""
+    """Return the product of a common factor and the sum of the remaining factors."""
     side, factor = key[0], (1, *key[1])
     if side == ELEMENTWISE:
         inner = [

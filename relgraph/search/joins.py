@@ -14,8 +14,9 @@ from typing import Any
 
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
+from relgraph.relations.decorators import as_relation
 from relgraph.relations.pattern import PatternNode, subterms
-from relgraph.relations.relation import Relation, as_relation
+from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import GraphRewriter
 from relgraph.search.candidates import Candidates
 from relgraph.search.labels import Reference, transposed

@@ -7,6 +7,7 @@ labels of :mod:`relgraph.search.labels`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
@@ -78,7 +79,7 @@ class Class:
         return self.special is not ORDINARY, len(self.parents) + len(self.nodes)
 
 
-class UnionFind:
+class UnionFind(ABC):
     """Classes of equal nodes.
 
     Parameters
@@ -240,9 +241,9 @@ class UnionFind:
                     self.union(old, new)
         self.bounded = True
 
+    @abstractmethod
     def build(self, node: Node) -> Reference:
         """Return a node built again from the classes that its factors are in now."""
-        raise NotImplementedError
 
     # -- views -------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ def is_native(f):
     return isinstance(f.unchecked, types.BuiltinFunctionType)
 
 
-def agrees(build, *arrays, declared):
+def assert_agrees(build, *arrays, declared):
     """Assert that a function of arrays is native, and equals NumPy bit for bit."""
     inputs = [
         rg.tensor(f"x{i}", shape, dtype=x.dtype)
@@ -57,24 +57,24 @@ def test_views_equal_those_of_numpy(name):
     for shape in SHAPES:
         array = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
         for declared in typings(shape):
-            agrees(view, array, declared=[declared])
-            agrees(lambda x: view(x) * 2.0, array, declared=[declared])
-            agrees(lambda x: view(x + 1.0), array, declared=[declared])
-            agrees(lambda x: abs(view(x + 1.0)[1:]), array, declared=[declared])
+            assert_agrees(view, array, declared=[declared])
+            assert_agrees(lambda x: view(x) * 2.0, array, declared=[declared])
+            assert_agrees(lambda x: view(x + 1.0), array, declared=[declared])
+            assert_agrees(lambda x: abs(view(x + 1.0)[1:]), array, declared=[declared])
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
 def test_views_of_other_dtypes(dtype):
     array = np.arange(12).reshape(3, 4).astype(dtype)
     for view in VIEWS.values():
-        agrees(view, array, declared=[(None, 4)])
+        assert_agrees(view, array, declared=[(None, 4)])
 
 
 def test_elements_of_arrays():
     a = np.arange(12.0).reshape(3, 4)
     for declared in typings(a.shape):
-        agrees(lambda x: x[2, 2] + x[-1, 0] * x[0, -4], a, declared=[declared])
-        agrees(lambda x: x[1] - x[:, 1:].T[0, 0], a, declared=[declared])
+        assert_agrees(lambda x: x[2, 2] + x[-1, 0] * x[0, -4], a, declared=[declared])
+        assert_agrees(lambda x: x[1] - x[:, 1:].T[0, 0], a, declared=[declared])
 
 
 @pytest.mark.parametrize("index", [3, -4])
@@ -127,7 +127,7 @@ def test_reshapes():
         lambda x: x[:, :, 0].reshape((6,)),
         lambda x: (x[:1] * 2.0).reshape((12,)),
     ):
-        agrees(build, a, declared=[a.shape])
+        assert_agrees(build, a, declared=[a.shape])
 
 
 def test_a_broadcast_that_is_reshaped():
@@ -145,10 +145,10 @@ def test_products_of_vectors_are_those_of_numpy(dtype):
         a, b = (draw.integers(0, 100, size=n) / 7 for _ in range(2))
         a, b = a.astype(dtype), b.astype(dtype)
         for declared in ((n,), (None,), ("n",)):
-            agrees(lambda x, y: x @ y, a, b, declared=[declared, declared])
+            assert_agrees(lambda x, y: x @ y, a, b, declared=[declared, declared])
     m = draw.integers(0, 100, size=(30, 40)).astype(dtype)
-    agrees(lambda x: x[1:, 2] @ x[:-1, 3], m, declared=[(None, None)])
-    agrees(lambda x: x[3, ::-1] @ x[4, :], m, declared=[m.shape])
+    assert_agrees(lambda x: x[1:, 2] @ x[:-1, 3], m, declared=[(None, None)])
+    assert_agrees(lambda x: x[3, ::-1] @ x[4, :], m, declared=[m.shape])
 
 
 def test_an_update_of_an_argument_leaves_it_alone():

@@ -69,7 +69,7 @@ TAUGHT = [(place, r) for place, x in (pages() | docstrings()).items() for r in i
 def test_identities_are_taught():
     assert {r.name for _, r in TAUGHT} >= WRONG | UNTRIED.keys() | {"distribute_matmulo"}
     places = {place for place, _ in TAUGHT}
-    assert places >= {"README.md", "docs/relations.md", "relgraph.relations.relation.identity"}
+    assert places >= {"README.md", "docs/relations.md", "relgraph.relations.decorators.identity"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relgraph.db.catalogue import relations
-from relgraph.relations.relation import check_declaration
+from relgraph.relations.decorators import check_declaration
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ from relgraph.ir.node import Constant, Variable, make_input
 from relgraph.ir.types import TensorType
 from relgraph.numpy import reductions
 from relgraph.ops import elementwise as ew
-from relgraph.relations.relation import identity
+from relgraph.relations.decorators import identity
 from relgraph.rewriting.driver import normalise
 from relgraph.rewriting.selection import selection_of
 

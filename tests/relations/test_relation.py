@@ -12,8 +12,8 @@ from unification import var
 import relgraph as rg
 from relgraph.errors import NotInvertibleError, RelationError, UnboundVariableError
 from relgraph.relations.clause import with_block
+from relgraph.relations.decorators import as_relation
 from relgraph.relations.pattern import Block
-from relgraph.relations.relation import as_relation
 from tests.samples import double_addo
 
 x, y, z = rg.vectors("x y z", shape=("n",))

@@ -1,7 +1,7 @@
 """The rows of ``published.json``: expressions of the literature, and the best forms known by hand.
 
 The rows that are ``cancelling`` need laws after which results may be small differences of large
-numbers; a search uses them only if it is told to.
+numbers; a search uses them only with ``exclude=()``.
 
 Sources
 -------

@@ -149,7 +149,7 @@ hold:
   ret i64 %after
 }}
 
-; Run the steps; returns 0, 1 for what is left to the main function, or 2 where an error was raised.
+; Run the steps.  Returns 0 if all ran, 1 if the main function must go on, 2 after an error.
 define internal i64 @steps(ptr %tape, i64 %first, i64 %count, ptr %terms, ptr %values) optsize {{
 entry:
   br label %next

@@ -12,13 +12,14 @@ import numpy as np
 
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
     floato,
     nonzeroo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase

@@ -10,8 +10,9 @@ from typing import Any
 from relgraph.ops.arguments import canonical_shape, solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 SWAP = MatrixTranspose()
 TIDY = ("canonicalize", "specialize", "fast_run")

@@ -27,8 +27,9 @@ from relgraph.ops.shape import Reshape
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.linalg import both_square
 from relgraph.relations.catalogue.units import static_side
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, facto, floato
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 inv, det, slogdet, expm, lower_factor = Inv(), Det(), Slogdet(), Expm(), Cholesky(True)

@@ -34,6 +34,7 @@ from relgraph.ops.elementwise import (
     rint,
     trunc,
 )
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
@@ -42,7 +43,7 @@ from relgraph.relations.kanren.goals import (
     floato,
     integero,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")

@@ -12,8 +12,9 @@ from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue.axes import static
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()

@@ -26,13 +26,14 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.comparison import truthso
 from relgraph.relations.catalogue.conditions import signedo
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
     checko,
     facto,
     floato,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase

@@ -30,6 +30,7 @@ from relgraph.ops.elementwise import (
     minimum,
     not_equal,
 )
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
     checko,
@@ -37,7 +38,7 @@ from relgraph.relations.kanren.goals import (
     floato,
     nonzeroo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase

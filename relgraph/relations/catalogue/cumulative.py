@@ -17,8 +17,9 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import FULL
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.reductions import Max, Min, Prod, Sum
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato, positiveo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")

@@ -33,8 +33,9 @@ from relgraph.ops.shape import expand_dims
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue.conditions import matrixo
 from relgraph.relations.catalogue.units import identity_like
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, facto, floato, symmetrico
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 SPECIALIZE = ("specialize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")

@@ -24,8 +24,9 @@ from relgraph.ops.elementwise import (
     square,
     where,
 )
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import facto, floato, nonnegativeo, positiveo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase

@@ -52,6 +52,7 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.choices import alikeo
 from relgraph.relations.catalogue.conditions import coefficiento
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
@@ -60,7 +61,7 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase

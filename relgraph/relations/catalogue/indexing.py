@@ -20,8 +20,9 @@ from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, nth, unary_goal
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()

@@ -13,8 +13,9 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import static_slice
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, nth
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run", "merge_joins")
 

@@ -26,8 +26,9 @@ from relgraph.relations.catalogue.units import (
     identity_of_columns,
     static_side,
 )
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, facto, floato, invertibleo, nonzeroo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")

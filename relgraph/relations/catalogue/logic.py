@@ -18,7 +18,8 @@ from relgraph.ops.elementwise import (
 )
 from relgraph.relations.catalogue.comparison import truthso, wholeo
 from relgraph.relations.catalogue.conditions import numerico
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.decorators import identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase

@@ -15,13 +15,14 @@ from typing import Any
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.elementwise import absolute, cbrt, reciprocal, sqrt, square, where
 from relgraph.relations.catalogue.conditions import numbero, numerico
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
     floato,
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")

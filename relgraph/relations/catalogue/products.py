@@ -19,8 +19,9 @@ from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, facto, symmetrico
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")

@@ -14,8 +14,9 @@ from relgraph.ir.fact_inference import fact
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.reductions import floating
 from relgraph.relations.catalogue.conditions import numbero
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run", "mul_canonical")
 

@@ -26,13 +26,14 @@ from relgraph.ops.elementwise import (
 from relgraph.relations.catalogue.casts import trutho
 from relgraph.relations.catalogue.extremes import INCREASING, PARTIAL
 from relgraph.relations.catalogue.reductions import CANONICAL, CHAIN, fixedo, nested, termwise
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
     floato,
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 EXTREMES = (max, min)
 OPPOSITE = ((max, min), (min, max))

@@ -27,8 +27,9 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import accumulator, reduced_axes
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.relations.catalogue.conditions import numerico, scalaro
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 EVERY = (sum, prod, max, min, mean, any, all, logsumexp)

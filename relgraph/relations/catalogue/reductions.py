@@ -18,13 +18,14 @@ from relgraph.ops.elementwise import Elementwise, absolute, add, exp, square, su
 from relgraph.ops.reductions import reduced_axes
 from relgraph.ops.shape import Dim, ExpandDims, Squeeze
 from relgraph.relations.catalogue.conditions import coefficiento, matrixo
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
     calco,
     checko,
     floato,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 LINEAR = (*CANONICAL, "local_sum_prod_of_mul_or_div", "sum_scalar_mul")

@@ -17,8 +17,9 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, elementwiseo, nth, op_kindo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 SIZES = (*TIDY, "shape_lifting", "shape_promotion", "local_shape_lift")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from relgraph.ops.elementwise import absolute, reciprocal, sign
 from relgraph.relations.catalogue.conditions import signedo
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     facto,
     floato,
@@ -14,7 +15,7 @@ from relgraph.relations.kanren.goals import (
     nonzeroo,
     positiveo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")

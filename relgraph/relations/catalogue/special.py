@@ -29,8 +29,9 @@ from relgraph.ops.elementwise import (
     tan,
     trigamma,
 )
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import nonzeroo, positiveo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 STABLE = ("fast_run", "stabilize", "stabilization")

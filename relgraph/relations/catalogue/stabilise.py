@@ -38,6 +38,7 @@ from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.reductions import floating, reduced_axes
 from relgraph.ops.shape import dim, expand_dims, product_of
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
@@ -46,7 +47,7 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 STABLE = ("fast_run", "stabilize", "stabilization")
 FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"

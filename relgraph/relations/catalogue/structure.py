@@ -26,6 +26,7 @@ from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.units import identity_of
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
     checko,
@@ -35,7 +36,7 @@ from relgraph.relations.kanren.goals import (
     symmetrico,
     unary_goal,
 )
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")

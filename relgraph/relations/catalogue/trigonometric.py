@@ -38,8 +38,9 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import floato
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run")

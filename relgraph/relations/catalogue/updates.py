@@ -26,8 +26,9 @@ from relgraph.ops.indexing.update import (
 from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.catalogue.indexing import known_shapeo
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import checko
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run")
 PLACES = 256  # of one key, that are looked at one by one

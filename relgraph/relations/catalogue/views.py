@@ -16,8 +16,9 @@ from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, spans
+from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, elementwiseo
-from relgraph.relations.relation import Relation, identity
+from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run", "lift_rearrangement")
 
