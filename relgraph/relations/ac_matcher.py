@@ -86,6 +86,7 @@ class AcMatcher:
         self._may: dict[frozenset[Any], bool] = {}
         self._two: dict[Any, bool] = {}
         self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
+        self._may_pair: dict[tuple[Any, Any], list[GatherRule]] = {}
 
     def view(self, signed: bool = True, logged: bool = True) -> View:
         """Return an empty view with the indexes that the rewrites look operands up in."""
@@ -116,6 +117,7 @@ class AcMatcher:
         factors: set[Any] = set()
         layers: dict[Any, list[Any]] = {}
         once: set[Any] = set()
+        twice: set[Any] = set()
         for node, taken in terms:
             x, key = node, node.op if node.op is not None else key_of(node)
             scale: Any = -1 if taken else 1
@@ -127,9 +129,12 @@ class AcMatcher:
                     key = x.op if x.op is not None else key_of(x)
                 elif any([y.__class__ is Constant for y in x.inputs]):
                     return False  # it may be an array of one number
-            if key in once and self._joins_two(key):
-                return False
-            once.add(key)
+            if key not in once:
+                once.add(key)
+            elif key not in twice:
+                if self._joins_two(key):
+                    return False
+                twice.add(key)
             if scale in layers:
                 layers[scale].append(key)
             else:
@@ -239,8 +244,17 @@ class AcMatcher:
         return bool(
             (self.collecting and alike(x, y))
             or (same and self.linear)
-            or any([rule.joins(a, b, x, y) for rule in self.gathering])
+            or any([rule.joins(a, b, x, y) for rule in self._may_gather(a, b)])
         )
+
+    def _may_gather(self, a: Variable, b: Variable) -> list[GatherRule]:
+        """Return the rules that may gather two operands, by their keys."""
+        keys = (a.op or key_of(a), b.op or key_of(b))
+        rules = self._may_pair.get(keys)
+        if rules is None:
+            rules = [rule for rule in self.gathering if rule.may_join(*keys)]
+            self._may_pair[keys] = rules
+        return rules
 
     def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
         """Return the rules that operands of two keys may match, and whether they swap roles.

@@ -15,6 +15,7 @@ from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.selection import Selection
 
 GROWN = 1000  # operands that rewrites may add to one sum or product
+LONG = 8  # steps after which a sum or product may be in a cycle
 
 
 class _Group:
@@ -526,7 +527,7 @@ class NaryNormaliser:
             raise limits.runaway(name, "it adds operands to a sum or product at every step", n)
         if limits.log is not None:
             self._log(group, kind, matches)
-        if len(view.operands) + len(group.waiting) < 64:
+        if group.passes > LONG and len(view.operands) + len(group.waiting) < 64:
             signs = frozenset([i for i in view.operands if view.is_negative(i)])
             state = (tuple(view.operands.values()), signs, *group.waiting)
             if state in group.seen:
