@@ -28,7 +28,6 @@ from relgraph.relations.operand_index import ANY, Firing, Layer, Match, View, ke
 from relgraph.relations.runtime import OutOfSteps
 
 Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
-WHOLE = ((-1, False),)  # of a pair: only the rules that see the whole view may match it
 
 
 class AcMatcher:
@@ -192,10 +191,7 @@ class AcMatcher:
                 continue
             rule = self.rules[number]
             if isinstance(rule, MatchRule):
-                try:
-                    found = rule.pair(b, a) if swapped else rule.pair(a, b)
-                except OutOfSteps:
-                    raise endless(rule.rewrite) from None
+                found = self._paired(rule, a, b, swapped)
                 if found is not None and (
                     accepts is None
                     or not found[1].may_recompute
@@ -203,6 +199,13 @@ class AcMatcher:
                 ):
                     return found  # type: ignore[no-any-return]
         return None
+
+    @staticmethod
+    def _paired(rule: MatchRule, a: Variable, b: Variable, swapped: bool) -> Any:
+        try:
+            return rule.pair(b, a) if swapped else rule.pair(a, b)
+        except OutOfSteps:
+            raise endless(rule.rewrite) from None
 
     def pairs_of(self, a: Variable, b: Variable, taken: bool) -> tuple[tuple[int, bool], ...]:
         """Return the numbers of the rules that two operands may match, by their keys.
@@ -321,6 +324,9 @@ class AcMatcher:
             if folded is not None:
                 view.remove(folded.slots)
                 matches.append(folded)
+                if len(operands) < 2:
+                    view.fresh = list(operands)
+                    return matches
         for key in view.met:
             members = view.alike.get(key, ())
             if len(members) > 1:
@@ -377,8 +383,14 @@ class AcMatcher:
             taken = True
         elif taken:
             return True
-        agenda = self.pairs_of(a, b, taken)
-        return bool(agenda) and (agenda != WHOLE or self._joins(a, b, taken))
+        for number, swapped in self.pairs_of(a, b, taken):
+            rule = self.rules[number]
+            if number < 0:
+                if self._joins(a, b, taken) or a.__class__ is b.__class__ is Constant:
+                    return True
+            elif isinstance(rule, MatchRule) and self._paired(rule, a, b, swapped) is not None:
+                return True
+        return False
 
     def _roles(
         self,
@@ -512,5 +524,10 @@ class AcMatcher:
         slots = tuple([i for i in sorted(places) if view.operands[i].type.dtype == wide])
         if len(slots) < 2:
             return None
-        firing = self.fold(self.op, tuple([view.written(i) for i in slots]))
-        return None if firing is None else Match(slots, firing)
+        # Take away what all of them take away together, if there is a term to take it from.
+        negative = all([view.is_negative(i) for i in slots]) and not view.all_taken(slots)
+        node = view.operands.__getitem__ if negative else view.written
+        firing = self.fold(self.op, tuple([node(i) for i in slots]))
+        if firing is None or not negative:
+            return None if firing is None else Match(slots, firing)
+        return Match(slots, firing._replace(taken=view.taken(slots), scales=(-1,)), True)
