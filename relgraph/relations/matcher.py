@@ -232,6 +232,10 @@ class Compiler:
                 self.decide_each(c, own, decide, name)
                 continue
             values = ", ".join(self.value(x) for x in args)
+            if any(isinstance(x, PatternNode) for x in args):  # it may have no type
+                self.let(f"{name}_args = attempted(lambda: ({values},))")
+                self.test(f"{name}_args is not None")
+                values = f"*{name}_args"
             if c.kind == "check":
                 self.test(f"{decide}({values})")
                 continue
@@ -274,6 +278,8 @@ class Compiler:
             return self.env[term]
         if isinstance(term, PatternNode):
             return f"{self.op_value(term.op)}({', '.join(map(self.value, term.args))})"
+        if isinstance(term, Rest):
+            return f"*{self.env[term.variable]}"
         return self.names.of(term, "value") if not isinstance(term, int | float) else repr(term)
 
     def op_value(self, op: Op | OpPattern | PatternVariable) -> str:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from relgraph.errors import DomainError
 from relgraph.ir.op import Op
+from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.elementwise import ROWS, Cast, Elementwise, Row
 from relgraph.ops.linalg.structured import Trace, Tril
 from relgraph.ops.permutation import MatrixTranspose, Rearrangement
@@ -109,6 +110,13 @@ KINDS = {
             Op,
             _is_linear,
             lambda: (Sum(None, False), Trace(), MatrixTranspose(), Tril(0), Mean((-1,), True)),
+        ),
+        OpKind(
+            "additive",
+            "Relate ops that are linear in all their operands together, such as a join.",
+            Op,
+            lambda op: isinstance(op, Concatenate | Stack),
+            lambda: (Concatenate(-1), Stack(-1)),
         ),
         OpKind(
             "rearrangement",

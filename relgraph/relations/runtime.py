@@ -81,6 +81,14 @@ def instance(op: Op, operands: Sequence[Variable]) -> Any:
     return apply_chain(op, operands).type
 
 
+def attempted(build: Callable[[], _T]) -> _T | None:
+    """Return what a function builds, or None if no op takes such operands."""
+    try:
+        return build()
+    except RelgraphError:
+        return None
+
+
 def reduced(function: Callable[..., Any], terms: Sequence[Any]) -> Any:
     """Reduce terms by a function of two, from the left; return None if the function does."""
     value, *others = terms
@@ -332,7 +340,7 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "canonical",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "attempted", "canonical",
     "checked", "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds",
     "leaves", "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady",
     "subsets", "together", "total", "unit", "whole", "within",

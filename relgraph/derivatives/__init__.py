@@ -1,0 +1,1 @@
+"""Derivatives: differentials and adjoints, which are relations, read forward and in reverse."""

@@ -1,0 +1,457 @@
+"""Differentials: what ``d`` of an application is, in terms of ``d`` of the operands.
+
+The right sides are linear in the differentials.  Forward mode puts tangents in their places,
+reverse mode transposes them by :mod:`relgraph.relations.catalogue.adjoints`, and rewriting by these
+relations alone gives derivatives as formulas.  No mode runs them.
+
+J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., is cited as MN, and
+M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation, 2008, as Giles.
+"""
+
+# mypy: allow-untyped-defs
+# An identity is written as a user writes one: without types.
+
+from __future__ import annotations
+
+import inspect
+from itertools import product
+from typing import Any
+
+from relgraph.ops import elementwise
+from relgraph.numpy.creation import arange
+from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops.contraction import Einsum, Outer
+from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
+from relgraph.ops.differentials import d
+from relgraph.ops.elementwise import ROWS, Elementwise
+from relgraph.ops.elementwise.cast import Cast
+from relgraph.ops.indexing.update import AddIndex, SetIndex
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
+from relgraph.ops.linalg.factorisations import QR, SVD, Eigh, Eigvalsh
+from relgraph.ops.linalg.factored_solve import ChoSolve
+from relgraph.ops.linalg.blocks import BlockDiag, Kron
+from relgraph.ops.linalg.structured import Diagonal, Tril, Triu
+from relgraph.ops.permutation import matrix_transpose, moveaxis
+from relgraph.ops.reductions import LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum
+from relgraph.ops.shape import ExpandDims, reshape
+from relgraph.ops.sorting import Argsort, Sort
+from relgraph.ir.op import GetItem
+from relgraph.relations.differentiation import differential
+from relgraph.relations.kanren.goals import calco, checko, linearo, op_kindo
+from relgraph.relations.relation import Relation
+
+kron, block_diag = Kron(), BlockDiag()
+inv, det, logdet = Inv(), Det(), lambda A: GetItem(1)(Slogdet()(A))
+
+
+def axes_of(a: int) -> tuple[int, ...]:
+    """Return the axes of a sum along one axis."""
+    return (a,)
+
+
+def elementwise_differential(name: str) -> Relation:
+    """Return the differential of an elementwise op, from the partial derivatives in its row."""
+    row, op = ROWS[name], Elementwise(name)
+
+    def sides(*operands: Any) -> Any:
+        result = op(*operands)
+        partials = row.derivative(elementwise, result, *operands)
+        terms = [
+            d(x) if _is(p, 1) else -d(x) if _is(p, -1) else p * d(x)
+            for p, x in zip(partials, operands, strict=True)
+            if p is not None and not _is(p, 0)
+        ]
+        total = terms[0] if terms else 0 * d(operands[0])
+        for term in terms[1:]:
+            total = total + term
+        return d(result), total
+
+    names = [f"x{i}" for i in range(row.arity)] if row.arity > 1 else ["x"]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    sides.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(x, kind) for x in names]
+    )
+    sides.__doc__ = f"The differential of {name}, by the chain rule.\n\n    Source: MN, section 5.14."
+    return differential(sides, name=f"d_{name}o")  # type: ignore[no-any-return]
+
+
+def _is(x: Any, number: int) -> bool:
+    return isinstance(x, int | float) and x == number
+
+
+ELEMENTWISE = tuple(
+    elementwise_differential(name)
+    for name, row in ROWS.items()
+    if row.derivative is not None and name != "where"
+)
+
+
+@differential
+def d_whereo(c, x, y):
+    """d(where(c, x, y)) = where(c, d(x), d(y))."""
+    return d(elementwise.where(c, x, y)), elementwise.where(c, d(x), d(y))
+
+
+@differential(where=lambda f: op_kindo(f, "additive"))
+def d_joino(f, x):
+    """d(f(x, ...)) = f(d(x), ...) for any f that is linear in all operands together.
+
+    Source: MN, section 5.9.
+    """
+    return d(f(x, ...)), f(d(x), ...)
+
+
+@differential
+def d_outero(x, y):
+    """d(outer(x, y)) = outer(d(x), y) + outer(x, d(y))."""
+    return d(Outer()(x, y)), Outer()(d(x), y) + Outer()(x, d(y))
+
+
+@differential
+def d_softmaxo(x, a, b):
+    """d(softmax(x)) = y (d(x) - sum(y d(x))), y = softmax(x), and log_softmax likewise."""
+    y, z = Softmax(a)(x), LogSoftmax(a)(x)
+    one = calco(b, axes_of, a)
+    yield d(y), y * (d(x) - Sum(b, True)(y * d(x))), one
+    yield d(z), d(x) - Sum(b, True)(elementwise.exp(z) * d(x)), one
+
+
+@differential
+def d_maxo(x, a, k):
+    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise."""
+    for reduction in (Max, Min):
+        hit = elementwise.equal(x, reduction(a, True)(x))
+        chosen = Sum(a, k)(elementwise.where(hit, d(x), 0.0))
+        yield d(reduction(a, k)(x)), chosen / Sum(a, k)(elementwise.where(hit, 1.0, 0.0))
+
+
+@differential(where=linearo)
+def d_linearo(f, x, k):
+    """d(f(x)) = f(d(x)) for any f that is linear in its first operand; k holds sizes and indices.
+
+    Source: MN, section 5.9.
+    """
+    return d(f(x, *k)), f(d(x), *k)
+
+
+@differential
+def d_casto(x, t):
+    """d(cast(x, t)) = cast(d(x), t)."""
+    return d(Cast(t)(x)), Cast(t)(d(x))
+
+
+@differential
+def d_matmulo(A, B):
+    """d(A B) = d(A) B + A d(B).
+
+    Source: MN, section 8.2.
+    """
+    return d(A @ B), d(A) @ B + A @ d(B)
+
+
+@differential
+def d_invo(A):
+    """d(inv(A)) = -inv(A) d(A) inv(A).
+
+    Source: MN, section 8.4.
+    """
+    return d(inv(A)), -(inv(A) @ d(A) @ inv(A))
+
+
+@differential
+def d_logdeto(A):
+    """d(log |det(A)|) = sum(inv(A).T * d(A)).
+
+    Source: MN, section 8.3.
+    """
+    return d(logdet(A)), Sum((-2, -1), False)(matrix_transpose(inv(A)) * d(A))
+
+
+@differential
+def d_solveo(s, A, b):
+    """d(solve(A, b)) = solve(A, d(b) - d(A) solve(A, b)).
+
+    Source: Giles, section 2.2.3.
+    """
+    x = Solve(s)(A, b)
+    return d(x), Solve(s)(A, d(b) - d(A) @ x)
+
+
+def half_lower(x: Any) -> Any:
+    """Return the lower triangle, and half the diagonal."""
+    return 0.5 * (Tril(0)(x) + Tril(-1)(x))
+
+
+@differential
+def d_choleskyo(A):
+    """d(L) = L F(inv(L) d(A) inv(L).T), F taking the lower triangle and half the diagonal.
+
+    d(A) is symmetric, as A is.
+    Source: Giles, section 2.2.? ; I. Murray, Differentiation of the Cholesky decomposition, 2016.
+    """
+    L = Cholesky(True)(A)
+    down = SolveTriangular(True, 0, False)
+    S = 0.5 * (d(A) + matrix_transpose(d(A)))
+    return d(L), L @ half_lower(down(L, matrix_transpose(down(L, S))))
+
+
+@differential
+def d_logsumexpo(x, a, k):
+    """d(logsumexp(x)) = sum(exp(x - logsumexp(x)) d(x)).
+
+    Source: MN, section 5.14.
+    """
+    weights = elementwise.exp(x - LogSumExp(a, True)(x))
+    return d(LogSumExp(a, k)(x)), Sum(a, k)(weights * d(x))
+
+
+@differential
+def d_deto(A):
+    """d(det(A)) = det(A) sum(inv(A).T * d(A)).
+
+    Source: MN, section 8.3.
+    """
+    inverse = matrix_transpose(inv(A))
+    return d(det(A)), det(A) * Sum((-2, -1), False)(inverse * d(A))
+
+
+def triangle(x: Any, lower: bool, unit: bool) -> Any:
+    """Return the triangle that a system reads, without the diagonal if that is taken for ones."""
+    return Tril(-1 if unit else 0)(x) if lower else Triu(1 if unit else 0)(x)
+
+
+@differential
+def d_solve_triangularo(A, b):
+    """d(solve(A, b)) = solve(A, d(b) - d(A) solve(A, b)), where A is a triangle, or its transpose.
+
+    Source: Giles, section 2.2.3.
+    """
+    for lower, trans, unit in product((True, False), (0, 1), (True, False)):
+        solve = SolveTriangular(lower, trans, unit)
+        dA = triangle(d(A), lower, unit)
+        yield (
+            d(solve(A, b)),
+            solve(A, d(b) - (matrix_transpose(dA) if trans else dA) @ solve(A, b)),
+        )
+
+
+def gaps(w: Any) -> Any:
+    """Return 1 / (w_j - w_i), and 0 where they are equal."""
+    gap = ExpandDims((-2,))(w) - ExpandDims((-1,))(w)
+    same = elementwise.equal(gap, 0.0)
+    return elementwise.where(same, 0.0, 1.0 / elementwise.where(same, 1.0, gap))
+
+
+def symmetric_part(x: Any) -> Any:
+    """Return the mean of a matrix and its transpose."""
+    return 0.5 * (x + matrix_transpose(x))
+
+
+@differential
+def d_eigho(A, k):
+    """d(w) = diagonal(V.T d(A) V), and d(V) = V (F * (V.T d(A) V)), F being 1 / (w_j - w_i).
+
+    A is symmetric.  Vectors of equal eigenvalues have no differential; theirs is taken for 0.
+    Source: MN, section 9.8; Giles, section 3.1.
+    """
+    w, V = GetItem(0)(Eigh(k)(A)), GetItem(1)(Eigh(k)(A))
+    turned = matrix_transpose(V) @ symmetric_part(d(A)) @ V
+    yield d(w), Diagonal(0)(turned)
+    yield d(V), V @ (gaps(w) * turned)
+    yield d(Eigvalsh(k)(A)), Diagonal(0)(turned)
+
+
+@differential
+def d_updateo(x, v, s, k):
+    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add."""
+    for update in (SetIndex, AddIndex):
+        yield d(update(s)(x, v, *k)), update(s)(d(x), d(v), *k)
+
+
+@differential
+def d_krono(A, B):
+    """d(kron(A, B)) = kron(d(A), B) + kron(A, d(B)), and block_diag is linear in both.
+
+    Source: MN, section 9.14.
+    """
+    yield d(kron(A, B)), kron(d(A), B) + kron(A, d(B))
+    yield d(block_diag(A, B)), block_diag(d(A), d(B))
+
+
+@differential
+def d_einsumo(s, u, v, w, x):
+    """d(einsum(u, v, ...)) = einsum(d(u), v, ...) + einsum(u, d(v), ...) + ..."""
+    for count in range(1, 5):
+        operands = (u, v, w, x)[:count]
+        total = None
+        for k in range(count):
+            term = Einsum(s)(*[d(y) if i == k else y for i, y in enumerate(operands)])
+            total = term if total is None else total + term
+        yield d(Einsum(s)(*operands)), total
+
+
+def others(u: Any, axis: int) -> Any:
+    """Return for each element the product of the other ones along an axis."""
+    rest = [slice(None)] * (-1 - axis)
+    one = 0 * u[(..., slice(0, 1), *rest)] + 1
+
+    def before(x: Any) -> Any:
+        return Cumprod(axis)(Concatenate(axis)(one, x[(..., slice(0, -1), *rest)]))
+
+    def reverse(x: Any) -> Any:
+        return x[(..., slice(None, None, -1), *rest)]
+
+    return before(u) * reverse(before(reverse(u)))
+
+
+def other_factors(a: Any, u: Any) -> Any:
+    """Return for each element the product of the others that a product takes.
+
+    None for several axes of more.
+    """
+    if a is None and u.ndim != 1:
+        return reshape(others(reshape(u, (-1,)), -1), u.shape)
+    axes = (-1,) if a is None else a
+    return others(u, axes[0]) if len(axes) == 1 else None
+
+
+@differential
+def d_prodo(u, a, k, c):
+    """d(prod(u)) = sum(c d(u)) along one axis or all, c being the product of the others.
+
+    It is right at zeros, too.
+    """
+    yield d(Prod(a, k)(u)), Sum(a, k)(c * d(u)), calco(c, other_factors, a, u)
+
+
+@differential
+def d_cumprodo(u, a):
+    """d(cumprod(u)) = cumprod(u) cumsum(d(u) / u), where no element is 0."""
+    return d(Cumprod(a)(u)), Cumprod(a)(u) * Cumsum(a)(d(u) / u)
+
+
+def along(x: Any, places: Any, axis: int) -> Any:
+    """Return the elements of ``x`` at some places along an axis, for each of its lines."""
+    if x.ndim == 1:
+        return x[places]
+    x, places = moveaxis(x, axis, -1), moveaxis(places, axis, -1)
+    shape, n = x.shape, x.shape[-1]
+    flat = reshape(x, (-1,))
+    lines = reshape(places, (-1, n))
+    at = lines + ExpandDims((-1,))(arange(lines.shape[0]) * n)
+    return moveaxis(reshape(flat[reshape(at, (-1,))], shape), -1, axis)
+
+
+def sorted_along(x: Any, u: Any, axis: int) -> Any:
+    """Return the elements of ``x`` in the order that sorts ``u``."""
+    return along(x, Argsort(axis)(u), axis)
+
+
+def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
+    """Return the elements of ``x`` at the last place where ``u`` has been as extreme as ``y``."""
+    n = arange(u.shape[axis])
+    n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
+    return along(x, Cummax(axis)(elementwise.where(elementwise.equal(u, y), n, 0)), axis)
+
+
+@differential
+def d_sorto(u, a, x):
+    """d(sort(u)) = d(u)[argsort(u)], and so for cummax and cummin; of ties, one is taken."""
+    yield d(Sort(a)(u)), x, calco(x, sorted_along, d(u), u, a)
+    for running in (Cummax, Cummin):
+        y = running(a)(u)
+        yield d(y), x, calco(x, last_extreme, d(u), u, y, a)
+
+
+@differential
+def d_svdo(A, f, m, n):
+    """d(s) = diagonal(U.T d(A) V), and those of U and V, for the thin decomposition.
+
+    Source: J. Townsend, Differentiating the singular value decomposition, 2016.
+    """
+    thin = [GetItem(i)(SVD(False)(A)) for i in range(3)]
+    U, s, V = thin[0], thin[1], matrix_transpose(thin[2])
+    P = matrix_transpose(U) @ d(A) @ V
+    yield d(GetItem(1)(SVD(f)(A))), Diagonal(0)(P)
+    yield d(U), left_vectors(d(A), U, s, V, P)
+    yield (
+        d(thin[2]),
+        matrix_transpose(left_vectors(matrix_transpose(d(A)), V, s, U, matrix_transpose(P))),
+    )
+
+
+def left_vectors(dA: Any, U: Any, s: Any, V: Any, P: Any) -> Any:
+    """Return d(U) = U (F * (P s + s P.T)) + (I - U U.T) d(A) V / s."""
+    row = ExpandDims((-2,))(s)
+    F = gaps(s) / (row + ExpandDims((-1,))(s))
+    scaled = P * row
+    rest = dA @ V / row
+    return U @ (F * (scaled + matrix_transpose(scaled))) + (rest - U @ (matrix_transpose(U) @ rest))
+
+
+@differential
+def d_qro(A):
+    """d(R) = B R and d(Q) = X - Q B, X = d(A) inv(R) and B the upper triangle of M - M'.
+
+    For at least as many rows as columns.
+    Source: S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions,
+    2010.
+    """
+    Q, R = GetItem(0)(QR("reduced")(A)), GetItem(1)(QR("reduced")(A))
+    X = matrix_transpose(SolveTriangular(False, 1, False)(R, matrix_transpose(d(A))))
+    M = matrix_transpose(Q) @ X
+    upper = M - (Tril(-1)(M) - matrix_transpose(Tril(-1)(M)))
+    tall = checko(is_tall, A, label="at least as many rows as columns")
+    yield d(Q), X - Q @ upper, tall
+    yield d(R), upper @ R, tall
+
+
+def is_tall(A: Any) -> bool:
+    """Return True if a matrix has at least as many rows as columns."""
+    m, n = A.type.shape[-2:]
+    return not (isinstance(m, int) and isinstance(n, int)) or m >= n
+
+
+@differential
+def d_cho_solveo(L, b):
+    """d(x) = x' - solve(A, d(A) x) for x = solve(A, b), A = L L.T or U.T U.
+
+    Source: Giles, section 2.2.3.
+    """
+    low, up = ChoSolve(True), ChoSolve(False)
+    x, dL = low(L, b), Tril(0)(d(L))
+    T = matrix_transpose
+    yield d(x), low(L, d(b) - (dL @ (T(L) @ x) + L @ (T(dL) @ x)))
+    y, dU = up(L, b), Triu(0)(d(L))
+    yield d(y), up(L, d(b) - (T(dU) @ (L @ y) + T(L) @ (dU @ y)))
+
+
+RELATIONS: tuple[Relation, ...] = (
+    *ELEMENTWISE,
+    d_whereo,
+    d_outero,
+    d_softmaxo,
+    d_maxo,
+    d_linearo,
+    d_joino,
+    d_krono,
+    d_einsumo,
+    d_prodo,
+    d_cumprodo,
+    d_sorto,
+    d_svdo,
+    d_qro,
+    d_cho_solveo,
+    d_deto,
+    d_solve_triangularo,
+    d_eigho,
+    d_updateo,
+    d_casto,
+    d_matmulo,
+    d_invo,
+    d_logdeto,
+    d_solveo,
+    d_choleskyo,
+    d_logsumexpo,
+)
