@@ -146,6 +146,10 @@ class IndexRangeError(DomainError, IndexError):
     """An index outside of an array, or an axis that it does not have."""
 
 
+class DerivativeError(RelgraphError):
+    """A derivative that is not defined, or not declared."""
+
+
 class UnsupportedAttributeError(RelgraphError, AttributeError):
     """A method or attribute that NumPy's arrays have and graphs do not."""
 

@@ -49,14 +49,13 @@ class Template:
         return [None if i is None else made[i] for i in self.results]
 
 
-def signature(x: Variable) -> Any:
-    """Return what a template depends on of an operand: its type, or a number itself."""
-    return x if x.__class__ is Constant and not x.type.shape else x.type
+def _is_number(x: Variable) -> bool:
+    return x.__class__ is Constant and not x.type.shape
 
 
 def hole(name: str, x: Variable) -> Variable:
-    """Return an input like a node; a number stays what it is."""
-    return x if x.__class__ is Constant and not x.type.shape else make_input(name, x.type)
+    """Return an input like a node."""
+    return make_input(name, x.type)
 
 
 def operands_of(y: Variable) -> tuple[Variable, ...]:
@@ -64,17 +63,25 @@ def operands_of(y: Variable) -> tuple[Variable, ...]:
     return y.inputs[0].inputs if y.op.__class__ is GetItem else y.inputs
 
 
+def key_of(y: Variable) -> tuple[Any, ...]:
+    """Return what a template depends on: the op, the types of the operands, numbers themselves."""
+    inner = y.inputs[0].op if y.op.__class__ is GetItem else None
+    return (y.op, inner, *[x if _is_number(x) else x.type for x in operands_of(y)])
+
+
 def model_of(y: Variable) -> tuple[Variable, list[Variable]]:
-    """Return an application like ``y`` to inputs of its own, and these."""
-    own = [hole(f"x{i}", x) for i, x in enumerate(operands_of(y))]
-    if y.op.pointwise and y.type.dtype.kind == "f":  # a number of integers has a differential, too
-        own = [
-            constant(x.value, y.type.dtype)
-            if x.__class__ is Constant and x.dtype.kind in "iu"
-            else x
-            for x in own
-        ]
+    """Return an application like ``y`` to inputs of its own and the same numbers, and these.
+
+    A number of integers among floats has the dtype of the floats, so that it has a differential.
+    """
+    own = []
+    for i, x in enumerate(operands_of(y)):
+        if not _is_number(x):
+            own.append(hole(f"x{i}", x))
+        elif y.op.pointwise and y.type.dtype.kind == "f" and x.type.dtype.kind in "iu":
+            own.append(constant(x.value, y.type.dtype))
+        else:
+            own.append(x)
     if y.op.__class__ is GetItem:
-        inner = apply(y.inputs[0].op, tuple(own))
-        return apply(y.op, (inner,)), own
+        return apply(y.op, (apply(y.inputs[0].op, tuple(own)),)), own
     return apply(y.op, tuple(own)), own

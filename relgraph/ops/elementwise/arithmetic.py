@@ -308,10 +308,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
         decides="extreme",
         meaning=lambda mp, x, y: max(x, y),
         rounding="none",
-        derivative=lambda op, r, x, y: (
-            op.where(x > y, 1.0, op.where(op.equal(x, y), 0.5, 0.0)),
-            op.where(x < y, 1.0, op.where(op.equal(x, y), 0.5, 0.0)),
-        ),
+        derivative=lambda op, r, x, y: (op.cast(x >= y, r.dtype), op.cast(x < y, r.dtype)),
         cpu=Cpu(
             float="maximum({0}, {1})",
             integer="{0} if {0} > {1} else {1}",
@@ -329,10 +326,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
         decides="extreme",
         meaning=lambda mp, x, y: min(x, y),
         rounding="none",
-        derivative=lambda op, r, x, y: (
-            op.where(x < y, 1.0, op.where(op.equal(x, y), 0.5, 0.0)),
-            op.where(x > y, 1.0, op.where(op.equal(x, y), 0.5, 0.0)),
-        ),
+        derivative=lambda op, r, x, y: (op.cast(x <= y, r.dtype), op.cast(x > y, r.dtype)),
         cpu=Cpu(
             float="minimum({0}, {1})",
             integer="{0} if {0} < {1} else {1}",
@@ -355,9 +349,9 @@ ARITHMETIC: tuple[Row, ...] = themed(
         meaning=lambda mp, x, low, high: min(max(x, low), high),
         rounding="none",
         derivative=lambda op, r, x, low, high: (
-            op.where(x < low, 0.0, op.where(x > high, 0.0, 1.0)),
-            op.where(x < low, op.where(low > high, 0.0, 1.0), 0.0),
-            op.where(op.maximum(x, low) > high, 1.0, 0.0),
+            op.cast((x >= low) & (x <= high), r.dtype),
+            op.cast((x < low) & (low <= high), r.dtype),
+            op.cast(op.maximum(x, low) > high, r.dtype),
         ),
         cpu=Cpu(
             float="minimum(maximum({0}, {1}), {2})",

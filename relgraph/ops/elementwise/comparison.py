@@ -197,8 +197,8 @@ COMPARISON: tuple[Row, ...] = themed(
         rounding="none",
         derivative=lambda op, r, c, x, y: (
             None,
-            op.where(c, 1.0, 0.0),
-            op.where(c, 0.0, 1.0),
+            op.cast(c, r.dtype),
+            op.cast(op.logical_not(c), r.dtype),
         ),
         cpu=Cpu(any="{1} if {0} else {2}", plain=True),
     ),

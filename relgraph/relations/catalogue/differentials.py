@@ -41,6 +41,7 @@ from relgraph.relations.differentiation import differential
 from relgraph.relations.kanren.goals import calco, checko, linearo, op_kindo
 from relgraph.relations.relation import Relation
 
+clip, maximum, minimum, where = map(Elementwise, ("clip", "maximum", "minimum", "where"))
 kron, block_diag = Kron(), BlockDiag()
 inv, det, logdet = Inv(), Det(), lambda A: GetItem(1)(Slogdet()(A))
 
@@ -80,17 +81,32 @@ def _is(x: Any, number: int) -> bool:
     return isinstance(x, int | float) and x == number
 
 
+CHOICES = ("where", "maximum", "minimum", "clip")  # stated below: they choose among differentials
 ELEMENTWISE = tuple(
     elementwise_differential(name)
     for name, row in ROWS.items()
-    if row.derivative is not None and name != "where"
+    if row.derivative is not None and name not in CHOICES
 )
 
 
 @differential
 def d_whereo(c, x, y):
     """d(where(c, x, y)) = where(c, d(x), d(y))."""
-    return d(elementwise.where(c, x, y)), elementwise.where(c, d(x), d(y))
+    return d(where(c, x, y)), where(c, d(x), d(y))
+
+
+@differential
+def d_maximumo(x, y):
+    """d(maximum(x, y)) is d(x) or d(y), and their mean where x = y; so for minimum."""
+    mean = 0.5 * (d(x) + d(y))
+    yield d(maximum(x, y)), where(x > y, d(x), where(elementwise.equal(x, y), mean, d(y)))
+    yield d(minimum(x, y)), where(x < y, d(x), where(elementwise.equal(x, y), mean, d(y)))
+
+
+@differential
+def d_clipo(x, a, b):
+    """d(clip(x, a, b)) is d(a) below a, d(b) above b, and d(x) else, on the bounds too."""
+    return d(clip(x, a, b)), where(maximum(x, a) > b, d(b), where(x < a, d(a), d(x)))
 
 
 @differential(where=lambda f: op_kindo(f, "additive"))
@@ -122,8 +138,8 @@ def d_maxo(x, a, k):
     """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise."""
     for reduction in (Max, Min):
         hit = elementwise.equal(x, reduction(a, True)(x))
-        chosen = Sum(a, k)(elementwise.where(hit, d(x), 0.0))
-        yield d(reduction(a, k)(x)), chosen / Sum(a, k)(elementwise.where(hit, 1.0, 0.0))
+        chosen = Sum(a, k)(where(hit, d(x), 0.0))
+        yield d(reduction(a, k)(x)), chosen / Sum(a, k)(where(hit, 1.0, 0.0))
 
 
 @differential(where=linearo)
@@ -240,7 +256,7 @@ def gaps(w: Any) -> Any:
     """Return 1 / (w_j - w_i), and 0 where they are equal."""
     gap = ExpandDims((-2,))(w) - ExpandDims((-1,))(w)
     same = elementwise.equal(gap, 0.0)
-    return elementwise.where(same, 0.0, 1.0 / elementwise.where(same, 1.0, gap))
+    return where(same, 0.0, 1.0 / where(same, 1.0, gap))
 
 
 def symmetric_part(x: Any) -> Any:
@@ -352,7 +368,7 @@ def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
     """Return the elements of ``x`` at the last place where ``u`` has been as extreme as ``y``."""
     n = arange(u.shape[axis])
     n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
-    return along(x, Cummax(axis)(elementwise.where(elementwise.equal(u, y), n, 0)), axis)
+    return along(x, Cummax(axis)(where(elementwise.equal(u, y), n, 0)), axis)
 
 
 @differential
@@ -430,6 +446,8 @@ def d_cho_solveo(L, b):
 RELATIONS: tuple[Relation, ...] = (
     *ELEMENTWISE,
     d_whereo,
+    d_maximumo,
+    d_clipo,
     d_outero,
     d_softmaxo,
     d_maxo,
