@@ -40,8 +40,6 @@ class FiringCost:
 
     def of_node(self, node: Variable, fired: tuple[Variable, Any, tuple[Any, ...]]) -> bool:
         """Return True if the firing that replaces a node pays."""
-        if not getattr(fired[1], "may_recompute", False):
-            return True
         return self._pays(node, node.inputs, _cost((node,)), fired)
 
     def of_operands(
