@@ -22,6 +22,16 @@ from typing import Any
 
 from relgraph.relations.relation import Relation
 
+# Tags: the phases that relations join, and the mode that runs them.
+CANONICAL = ("canonicalize", "fast_run")
+SPECIALIZE = ("specialize", "fast_run")
+TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
+STABLE = ("fast_run", "stabilize", "stabilization")
+FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
+# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
+BOUNDED = FINITE
+SEARCH = ("linear_algebra", "search")
+
 
 def relations_in(
     names: Mapping[str, Any], backward: Collection[Relation] = ()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -17,10 +17,6 @@ from relgraph.relations.kanren.goals import (
     floato,
     nonzeroo,
 )
-
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
-
 
 # Signs.
 

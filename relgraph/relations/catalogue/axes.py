@@ -7,12 +7,11 @@ from typing import Any
 from relgraph.ops.arguments import canonical_shape, solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
 
 SWAP = MatrixTranspose()
-TIDY = ("canonicalize", "specialize", "fast_run")
 
 
 def placed(x: Any, *steps: Any) -> tuple[Any, ...] | None:

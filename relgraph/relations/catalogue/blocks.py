@@ -21,14 +21,13 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import Reshape
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.linalg import both_square
 from relgraph.relations.catalogue.units import static_side
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, facto, floato
 
-CANONICAL = ("canonicalize", "fast_run")
 inv, det, slogdet, expm, lower_factor = Inv(), Det(), Slogdet(), Expm(), Cholesky(True)
 first, second, trace, diag, diagonal = GetItem(0), GetItem(1), Trace(), Diag(0), Diagonal(0)
 kron, block_diag, outer, concatenate = Kron(), BlockDiag(), Outer(), Concatenate(-1)

@@ -31,7 +31,7 @@ from relgraph.ops.elementwise import (
     rint,
     trunc,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
@@ -41,9 +41,6 @@ from relgraph.relations.kanren.goals import (
     floato,
     integero,
 )
-
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 
 
 def bits(dtype: Any) -> int:

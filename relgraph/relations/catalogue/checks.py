@@ -8,13 +8,12 @@ from relgraph.ops.checks import Assert, SpecifyShape, Unique
 from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.catalogue.axes import static
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
 from relgraph.relations.relation import Relation
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
 
 

@@ -21,7 +21,7 @@ from relgraph.ops.elementwise import (
     true_divide,
     where,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.comparison import truthso
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.decorators import identity
@@ -32,8 +32,6 @@ from relgraph.relations.kanren.goals import (
     floato,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 USELESS = (*TIDY, "local_useless_switch")
 
 

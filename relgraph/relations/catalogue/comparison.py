@@ -27,7 +27,7 @@ from relgraph.ops.elementwise import (
     minimum,
     not_equal,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
@@ -37,8 +37,6 @@ from relgraph.relations.kanren.goals import (
     nonzeroo,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 USELESS = (*TIDY, "local_useless_elemwise_comparison")
 
 

@@ -14,12 +14,10 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import FULL
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.reductions import Max, Min, Prod, Sum
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato, positiveo
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 ALL = (Cumsum, Cumprod, Cummax, Cummin)
 
 

@@ -28,14 +28,12 @@ from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
 from relgraph.ops.sorting import Argsort, Sort
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo
 from relgraph.relations.catalogue.units import identity_like
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, facto, floato, symmetrico
 
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 inv, det, expm, diag, diagonal = Inv(), Det(), Expm(), Diag(0), Diagonal(0)
 trace, divide = Trace(), Elementwise("true_divide")
 first, second, third, fourth = GetItem(0), GetItem(1), GetItem(2), GetItem(3)

@@ -21,13 +21,10 @@ from relgraph.ops.elementwise import (
     square,
     where,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import facto, floato, nonnegativeo, positiveo
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
-SPECIALIZE = ("specialize", "fast_run")
 STABLE = ("canonicalize", "fast_run", "stabilize", "stabilization")
 FINITE = ("canonicalize", "fast_run", "stabilize")
 

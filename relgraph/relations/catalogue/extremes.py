@@ -47,7 +47,7 @@ from relgraph.ops.elementwise import (
     tanh,
     trunc,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.choices import alikeo
 from relgraph.relations.catalogue.conditions import coefficiento
 from relgraph.relations.decorators import identity
@@ -60,8 +60,6 @@ from relgraph.relations.kanren.goals import (
     positiveo,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 USELESS = (*TIDY, "local_useless_switch")
 
 clip = Elementwise("clip")

@@ -17,11 +17,10 @@ from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, nth, unary_goal
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
 
 

@@ -18,7 +18,7 @@ from relgraph.ops.linalg.solve import Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro
 from relgraph.relations.catalogue.units import (
     identity_of_columns,
@@ -27,10 +27,6 @@ from relgraph.relations.catalogue.units import (
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, facto, floato, invertibleo, nonzeroo
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
-SEARCH = ("linear_algebra", "search")
 divide = Elementwise("true_divide")
 inv, det, diag = Inv(), Det(), Diag(0)
 solve, solve_spd, solve_symmetric = Solve("general"), Solve("spd"), Solve("symmetric")

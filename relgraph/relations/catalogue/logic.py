@@ -13,13 +13,10 @@ from relgraph.ops.elementwise import (
     logical_or,
     logical_xor,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.comparison import truthso, wholeo
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.decorators import identity
-
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 
 
 @identity(tags=CANONICAL, where=lambda x: truthso(x), rounding="exact")

@@ -11,7 +11,7 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.elementwise import absolute, cbrt, reciprocal, sqrt, square, where
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import numbero, numerico
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -21,7 +21,6 @@ from relgraph.relations.kanren.goals import (
     positiveo,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
 LARGEST = 64  # exponent that is written out: each squaring doubles the relative error
 

@@ -14,16 +14,12 @@ from relgraph.ops.contraction import Outer
 from relgraph.ops.linalg.solve import Inv, Solve
 from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, facto, symmetrico
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
-SEARCH = ("linear_algebra", "search")
 trace, diagonal, outer = Trace(), Diagonal(0), Outer()
 inv, solve = Inv(), Solve("general")
 

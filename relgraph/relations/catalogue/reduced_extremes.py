@@ -20,10 +20,10 @@ from relgraph.ops.elementwise import (
     minimum,
     subtract,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.casts import trutho
 from relgraph.relations.catalogue.extremes import INCREASING, PARTIAL
-from relgraph.relations.catalogue.reductions import CANONICAL, CHAIN, fixedo, nested, termwise
+from relgraph.relations.catalogue.reductions import CHAIN, fixedo, nested, termwise
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,

@@ -23,12 +23,11 @@ from relgraph.ops.elementwise import (
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import accumulator, reduced_axes
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import numerico, scalaro
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato
 
-CANONICAL = ("canonicalize", "fast_run")
 EVERY = (sum, prod, max, min, mean, any, all, logsumexp)
 VALUES = (sum, prod, max, min, mean, logsumexp)  # of one element it is that element
 JOINED = (

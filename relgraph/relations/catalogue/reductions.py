@@ -14,7 +14,7 @@ from relgraph.numpy.reductions import max, mean, min, prod, sum
 from relgraph.ops.elementwise import Elementwise, absolute, add, exp, square, subtract
 from relgraph.ops.reductions import reduced_axes
 from relgraph.ops.shape import Dim, ExpandDims, Squeeze
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import coefficiento, matrixo
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -24,7 +24,6 @@ from relgraph.relations.kanren.goals import (
     floato,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
 LINEAR = (*CANONICAL, "local_sum_prod_of_mul_or_div", "sum_scalar_mul")
 CHAIN = (*CANONICAL, "local_reduce_chain")
 

@@ -14,11 +14,10 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, elementwiseo, nth, op_kindo
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 SIZES = (*TIDY, "shape_lifting", "shape_promotion", "local_shape_lift")
 SWAP = MatrixTranspose()
 

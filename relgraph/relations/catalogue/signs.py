@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relgraph.ops.elementwise import absolute, reciprocal, sign
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -14,7 +14,6 @@ from relgraph.relations.kanren.goals import (
     positiveo,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
 
 

@@ -26,14 +26,9 @@ from relgraph.ops.elementwise import (
     tan,
     trigamma,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, FINITE, STABLE, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import nonzeroo, positiveo
-
-CANONICAL = ("canonicalize", "fast_run")
-STABLE = ("fast_run", "stabilize", "stabilization")
-FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-
 
 # The gamma function.
 

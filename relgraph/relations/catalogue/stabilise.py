@@ -35,7 +35,7 @@ from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.reductions import floating, reduced_axes
 from relgraph.ops.shape import dim, expand_dims, product_of
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import BOUNDED, FINITE, STABLE, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
@@ -45,11 +45,6 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-
-STABLE = ("fast_run", "stabilize", "stabilization")
-FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
-BOUNDED = FINITE
 
 
 @identity(tags=STABLE)

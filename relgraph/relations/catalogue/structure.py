@@ -21,7 +21,7 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveT
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import CANONICAL, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.units import identity_of
 from relgraph.relations.decorators import identity
@@ -35,9 +35,6 @@ from relgraph.relations.kanren.goals import (
     unary_goal,
 )
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 diag, diagonal, trace, inv, det = Diag(0), Diagonal(0), Trace(), Inv(), Det()
 solve, divide, slogdet = Solve("general"), Elementwise("true_divide"), Slogdet()
 first, second, permutation_sign = GetItem(0), GetItem(1), PermutationSign()

@@ -35,17 +35,18 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import (
+    BOUNDED,
+    CANONICAL,
+    FINITE,
+    SPECIALIZE,
+    STABLE,
+    relations_in,
+)
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import floato
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-STABLE = ("fast_run", "stabilize", "stabilization")
 EARLY = ("canonicalize", *STABLE)  # also before other relations take the form apart
-FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
-BOUNDED = FINITE
 
 
 # Parity.

@@ -21,13 +21,12 @@ from relgraph.ops.indexing.update import (
     SetIndex,
 )
 from relgraph.ops.shape import BroadcastTo
-from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.catalogue.indexing import known_shapeo
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import checko
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 PLACES = 256  # of one key, that are looked at one by one
 
 
