@@ -264,23 +264,21 @@ class _Contextual:
         self, rewriters: Sequence[NodeRewriter], failure_callback: FailureCallback | None = None
     ) -> None:
         self.failure_callback = failure_callback
-        self.rewriters: list[tuple[NodeRewriter, Transform]] = [
-            (r, Transform(r)) for r in rewriters
-        ]
-        self.name = ", ".join(transform.name for _, transform in self.rewriters)
+        self.transforms = [Transform(x) for x in rewriters]
+        self.name = ", ".join(x.name for x in self.transforms)
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after one pass; the rewriters see each node as it was on entry."""
         changes: dict[Variable, Variable] = {}
-        tracking: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
+        tracking: dict[Any, list[Transform]] = {None: []}
         for node in graph:
             op = node.op
             if op not in tracking:
-                tracking[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
+                tracking[op] = [x for x in self.transforms if tracked(x, op)]
             if not tracking[op] or not node.inputs or node in changes:
                 continue
-            for rewriter, transform in tracking[op]:
-                result = attempt(rewriter, graph, node, self.failure_callback)
+            for transform in tracking[op]:
+                result = attempt(transform.rewriter, graph, node, self.failure_callback)
                 if result is None:
                     continue
                 pairs = result if isinstance(result, dict) else {node: result}
@@ -453,23 +451,36 @@ def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> 
     """Return a graph with nodes replaced; a replacement may itself contain such nodes."""
     if not changes:
         return graph
+    images = images_of(graph.outputs, changes)
+    return with_outputs(graph, [images[x] for x in graph.outputs])
+
+
+def images_of(
+    roots: Iterable[Variable],
+    changes: Mapping[Variable, Variable],
+    stays: Callable[[Variable], bool] | None = None,
+) -> dict[Variable, Variable]:
+    """Return what becomes of roots, and of all that they need, where some nodes are replaced.
+
+    Nothing becomes of operands that stay, by a predicate, nor of what is below these.
+    """
     images: dict[Variable, Variable] = {}
-    stack = list(graph.outputs)
+    stack = list(roots)
     while stack:
         x = stack[-1]
         if x in images:
             stack.pop()
             continue
         target = changes.get(x, x)
-        waiting = [y for y in target.inputs if y not in images]
+        waiting = [y for y in target.inputs if y not in images and not (stays and stays(y))]
         if waiting:
             stack.extend(waiting)
             continue
         stack.pop()
-        inputs = tuple([images[y] for y in target.inputs])
+        inputs = tuple([images.get(y, y) for y in target.inputs])
         op: Any = target.op
         images[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
-    return with_outputs(graph, [images[x] for x in graph.outputs])
+    return images
 
 
 def map_graph(graph: Graph, rewriter: Any) -> Graph:
