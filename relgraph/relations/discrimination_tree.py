@@ -14,7 +14,6 @@ from typing import Any
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
-from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.matcher_store import stored
 from relgraph.relations.operand_index import EACH, SEQUENCE, plays
@@ -23,8 +22,8 @@ from relgraph.relations.runtime import OutOfSteps
 
 KEPT = 10_000  # combinations of keys that are remembered
 
-Matcher = Callable[[Variable], Any]
 Accepts = Callable[[Variable, Any], bool]
+Matcher = Callable[[Variable, Accepts | None], Any]
 
 
 class PlainMatcher:
@@ -34,7 +33,7 @@ class PlainMatcher:
     the parameters of the op open, one matcher serves all ops of its class.
     """
 
-    __slots__ = ("_by_keys", "_choices", "_compiled", "_roles", "clauses", "op")
+    __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
 
     def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
@@ -42,7 +41,6 @@ class PlainMatcher:
         self._roles = [relation.forms[number][1] for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
-        self._choices: dict[tuple[int, ...], Callable[..., Any]] = {}
 
     def __call__(self, node: Variable, accepts: Accepts | None = None) -> Any:
         """Return the result of the first rewrite that matches a node, or None.
@@ -67,18 +65,13 @@ class PlainMatcher:
         if match is None:
             return None
         try:
-            fired = match(node)
-            if fired is None or accepts is None or not fired[1].may_recompute:
-                return fired
-            if accepts(node, fired):
-                return fired
-            return self._choosing(keys)(node, accepts)
+            return match(node, accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
         """Compile the rewrites that operands with these keys could match."""
-        numbers = self._fitting(keys)
+        numbers = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
         if numbers not in self._compiled:
             clauses = [self.clauses[i] for i in numbers]
             self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
@@ -89,30 +82,9 @@ class PlainMatcher:
 
     def _compile(self, numbers: Sequence[int]) -> Matcher | None:
         """Compile clauses, or return None if none of them runs."""
-        runs = self._rewrites(numbers)
-        return compile_plain(self.op, runs) if runs else None
-
-    def _choosing(self, keys: tuple[Any, ...]) -> Callable[..., Any]:
-        """Return the same with a choice among matches, compiled when one is refused."""
-        numbers = self._fitting(keys)
-        matcher = self._choices.get(numbers)
-        if matcher is None:
-            clauses = [self.clauses[i] for i in numbers]
-            matcher = self._choices[numbers] = stored(
-                "choice",
-                clauses,
-                lambda: compile_plain(self.op, self._rewrites(numbers), choosing=True),
-            )
-        return matcher
-
-    def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
-        """Return the numbers of the clauses that operands with these keys could match."""
-        return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
-
-    def _rewrites(self, numbers: Sequence[int]) -> list[Rewrite]:
-        """Return the rewrites of some clauses, in order."""
         rewrites = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
-        return [x for x in rewrites if x is not None]
+        runs = [x for x in rewrites if x is not None]
+        return compile_plain(self.op, runs) if runs else None
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""
@@ -120,7 +92,7 @@ class PlainMatcher:
         for rewrite in rewrites:
             if rewrite is not None:
                 try:
-                    compile_plain(self.op, [rewrite])(node)
+                    compile_plain(self.op, [rewrite])(node, None)
                 except OutOfSteps:
                     return endless(rewrite)
         raise AssertionError(rewrites)

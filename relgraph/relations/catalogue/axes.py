@@ -1,8 +1,5 @@
 """Adjacent axes of size 1, permutations, broadcasts and reshapes."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,12 +7,11 @@ from typing import Any
 from relgraph.ops.arguments import canonical_shape, solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
-from relgraph.relations.relation import Relation
 
 SWAP = MatrixTranspose()
-TIDY = ("canonicalize", "specialize", "fast_run")
 
 
 def placed(x: Any, *steps: Any) -> tuple[Any, ...] | None:
@@ -305,13 +301,4 @@ def axes_of_reshapeo(x, s, a, t):
         yield cls(a)(Reshape(s)(x)), Reshape(t)(x), calco(t, function, s, a, x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    exchange_axeso,
-    remove_no_axeso,
-    absorb_leading_axeso,
-    permute_broadcast_too,
-    broadcast_expand_dimso,
-    insert_broadcast_too,
-    reshape_axeso,
-    axes_of_reshapeo,
-)
+RELATIONS = relations_in(globals())

@@ -1,8 +1,5 @@
 """Concatenations and stacks: nested and adjacent operands become one."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +10,9 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import static_slice
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, nth
-from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run", "merge_joins")
 
@@ -210,13 +207,4 @@ def index_joino(a, x, s, t, k, j):
         yield Index(s)(cls(k)(*a), *j), Index(t)(x, *j), place
 
 
-RELATIONS: tuple[Relation, ...] = (
-    join_oneo,
-    flatten_joino,
-    join_emptyo,
-    join_indexo,
-    join_stacko,
-    join_broadcast_too,
-    join_repeatedo,
-    index_joino,
-)
+RELATIONS = relations_in(globals())

@@ -4,9 +4,6 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 :mod:`relgraph.relations.rank_classes`.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -21,6 +18,7 @@ from relgraph.ops.linalg.solve import Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
+from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro
 from relgraph.relations.catalogue.units import (
     identity_of_columns,
@@ -28,12 +26,7 @@ from relgraph.relations.catalogue.units import (
 )
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, facto, floato, invertibleo, nonzeroo
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
-SEARCH = ("linear_algebra", "search")
 divide = Elementwise("true_divide")
 inv, det, diag = Inv(), Det(), Diag(0)
 solve, solve_spd, solve_symmetric = Solve("general"), Solve("spd"), Solve("symmetric")
@@ -93,6 +86,37 @@ def cancel_solve_invo(A, b):
     return solve(inv(A), b), A @ b
 
 
+@identity(
+    tags=(*SPECIALIZE, "derived"),
+    where=lambda v, B: (vectoro(v), matrixo(B), nonzeroo(v)),
+    specials="assumes_finite",
+    broadcast="*",
+)
+def divide_rowso(v, B):
+    """solve(diag(v), B) = B / v[:, None] for a matrix B.
+
+    The left side proves that no element of v is 0.  The error is within 2u |B / v|.  Derived from
+    solve_diagonal_matrixo and cancel_diagonal_diago; kept, since it is one step.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+    """
+    return solve(diag(v), B), B / expand_dims(v, -1)
+
+
+@identity(
+    tags=(*SPECIALIZE, "derived"),
+    where=lambda v, b: (vectoro(v), vectoro(b), nonzeroo(v)),
+    specials="assumes_finite",
+)
+def divide_elementso(v, b):
+    """solve(diag(v), b) = b / v for a vector b.
+
+    The left side proves that no element of v is 0.  The error is within 2u |b / v|.  Derived from
+    solve_diagonal_vectoro and cancel_diagonal_diago; kept, since it is one step.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
+    """
+    return solve(diag(v), b), b / v
+
+
 @identity(tags=SPECIALIZE, where=lambda A: facto(A, "lower_triangular"), specials="assumes_finite")
 def solve_lower_triangularo(A, b):
     """solve(L, b) = L^-1 b by forward substitution.
@@ -135,37 +159,6 @@ def solve_symmetrico(A, b):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.4.
     """
     return solve(A, b), solve_symmetric(A, b)
-
-
-@identity(
-    tags=(*SPECIALIZE, "derived"),
-    where=lambda v, B: (vectoro(v), matrixo(B), nonzeroo(v)),
-    specials="assumes_finite",
-    broadcast="*",
-)
-def divide_rowso(v, B):
-    """solve(diag(v), B) = B / v[:, None] for a matrix B.
-
-    The left side proves that no element of v is 0.  The error is within 2u |B / v|.  Derived from
-    solve_diagonal_matrixo and cancel_diagonal_diago; kept, since it is one step.
-    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
-    """
-    return solve(diag(v), B), B / expand_dims(v, -1)
-
-
-@identity(
-    tags=(*SPECIALIZE, "derived"),
-    where=lambda v, b: (vectoro(v), vectoro(b), nonzeroo(v)),
-    specials="assumes_finite",
-)
-def divide_elementso(v, b):
-    """solve(diag(v), b) = b / v for a vector b.
-
-    The left side proves that no element of v is 0.  The error is within 2u |b / v|.  Derived from
-    solve_diagonal_vectoro and cancel_diagonal_diago; kept, since it is one step.
-    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
-    """
-    return solve(diag(v), b), b / v
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
@@ -517,41 +510,11 @@ def inv_blockso(A, B, C, D):
     return inv(blocks(A, B, C, D)), inner
 
 
-RELATIONS: tuple[Relation, ...] = (
-    cancel_inv_invo,
-    reverse_inv_matmulo.reversed,
-    solve_invo,
-    cancel_solve_invo,
-    divide_rowso,
-    divide_elementso,
-    solve_lower_triangularo,
-    solve_upper_triangularo,
-    solve_spdo,
-    solve_symmetrico,
-    det_transposeo,
-    det_invo,
-    det_matmulo,
-    transpose_invo,
-    lift_inv_multiplyo,
-    lift_inv_negativeo,
-    solve_inv_righto,
-    solve_inv_vectoro,
-    distribute_solve_addo.reversed,
-    distribute_solve_subtracto.reversed,
-    lift_solve_multiplyo,
-    lift_solve_scaledo,
-    lift_det_multiplyo,
-    sign_transposeo,
-    logdet_transposeo,
-    sign_invo,
-    logdet_invo,
-    sign_matmulo,
-    logdet_matmulo,
-    woodburyo,
-    push_througho,
-    sherman_morrisono,
-    det_rank_oneo,
-    det_lemmao,
-    schur_complemento,
-    inv_blockso,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        reverse_inv_matmulo,
+        distribute_solve_addo,
+        distribute_solve_subtracto,
+    ),
 )

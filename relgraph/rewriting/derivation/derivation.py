@@ -13,16 +13,11 @@ from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
-from relgraph.rewriting.derivation.packing import (
-    Packing,
-    Unpacking,
-    packed_selection,
-    unpacked_selection,
-)
+from relgraph.rewriting.derivation.packing import Packing, Unpacking
 from relgraph.rewriting.derivation.passes import LISTENER, Pass
 from relgraph.rewriting.derivation.replay import FIX, Checker
 from relgraph.rewriting.driver import RUNNER, normalise
-from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.selection import Selection, selection_of
 
 
 @record
@@ -278,7 +273,8 @@ def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
         packing.packed((x.node, x.parts, x.history, x.result)) for x in phase.totals
     ])  # fmt: skip
     ends = packing.packed((phase.before, phase.after))
-    return ends, (steps, totals), packed_selection(phase.selection)
+    selection = phase.selection
+    return ends, (steps, totals), (selection.relations, selection.transforms)
 
 
 def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
@@ -288,7 +284,7 @@ def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
         before, after = unpacking.unpacked(ends)
         name, details = packed_steps
         return Pass(name, before, after, details)
-    selection = unpacked_selection(parts)
+    selection = selection_of(*parts)
     steps: list[Step] = []
     packed_steps, packed_totals = packed_steps
     for pair, firings in packed_steps:
