@@ -57,7 +57,7 @@ def regions_of(outputs: Iterable[Variable], ops: Collection[Any] = ()) -> list[R
     """
     outputs = list(outputs)
     order = toposort(outputs)
-    inner = {node for node in order if node.op in ops or is_taken_apart(node)}
+    inner = {x for x in order if (x.op in ops and is_matrix(x)) or is_taken_apart(x)}
     users: dict[Variable, list[Variable]] = {}
     for node in order:
         for x in set(node.inputs):

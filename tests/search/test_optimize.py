@@ -181,6 +181,16 @@ def test_relations_of_users_take_part():
     assert float(rg.evaluate(rg.optimize(graph, pythagoraso, mode=None), {})) == 60.0
 
 
+def test_relations_of_users_leave_arrays_of_unknown_sizes_alone():
+    v = rg.vector("v")
+    graph = rg.square(rg.sin(v)) + rg.square(rg.cos(v))
+    assert rg.optimize(graph, pythagoraso, mode=None) is graph
+    total = rg.sum(graph) * rg.sum(3.0 * rg.square(rg.sin(x)) + 3.0 * rg.square(rg.cos(x)))
+    new = rg.optimize(total, pythagoraso, mode=None)
+    value = np.linspace(-1.0, 1.0, 5)
+    assert float(rg.evaluate(new, {v: value, x: np.ones(60)})) == pytest.approx(900.0)
+
+
 def test_a_function_of_nodes_is_a_cost():
     def products(node):
         return float(node.op is rg.matmul)
