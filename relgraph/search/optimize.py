@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from time import monotonic
@@ -80,7 +81,7 @@ def _searched(
 ) -> tuple[list[Variable], Searched]:
     """Return the cheapest outputs found for a region, or its own."""
     outputs, node_cost = region.outputs, options.node_cost
-    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size, options.sizes)
     embedding = Embedding(egraph, outputs, region.boundary)
     roots = [embedding.references[x] for x in outputs]
     excluded = UNSTABLE if options.exclude is None else options.exclude
@@ -99,7 +100,8 @@ def _searched(
         """Return whether a program is better than the best so far; then it is the best."""
         nonlocal best, costs
         new_costs = _costs(new.outputs, region, options)
-        if not _gains(new_costs, costs) or (
+        leaves_out = _ops(new.outputs, region) < _ops(best.outputs, region)
+        if not _gains(new_costs, costs, leaves_out) or (
             is_open and not _is_cheaper(new.outputs, best.outputs, region, options)
         ):
             return False
@@ -151,12 +153,23 @@ def _round(
     return candidates, stopped
 
 
-def _gains(new: Sequence[float], old: Sequence[float]) -> bool:
-    """Return whether the sum over nodes falls, and no time of the whole program rises."""
+def _gains(new: Sequence[float], old: Sequence[float], leaves_out: bool) -> bool:
+    """Return whether the sum over nodes falls, and no time of the whole program rises.
+
+    What leaves out ops of a program, such as transposes, need not be cheaper.
+    """
+    if leaves_out:
+        return all([x <= y * (1 + GAIN) for x, y in zip(new, old, strict=True)])
     pairs = zip(new[:-1], old[:-1], strict=True)
     return new[-1] < old[-1] * (1 - GAIN) and all(
         [x < y * (1 - GAIN_OF_PROGRAM) or abs(x - y) <= GAIN * y for x, y in pairs]
     )
+
+
+def _ops(outputs: Sequence[Variable], region: Region) -> Counter[Any]:
+    """Return how often a program uses each op."""
+    outside = region.boundary
+    return Counter([x.op for x in nodes_of(outputs, outside) if x.op and x not in outside])
 
 
 def _costs(outputs: Sequence[Variable], region: Region, options: Options) -> list[float]:
@@ -324,7 +337,7 @@ def _are_equal(
     region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str]
 ) -> bool:
     """Return whether laws suffice to show that outputs equal those of a region."""
-    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size, options.sizes)
     embedding = Embedding(egraph, [*region.outputs, *new], region.boundary)
     old_roots, new_roots = (
         [embedding.references[x] for x in side] for side in (region.outputs, new)

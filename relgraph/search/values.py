@@ -334,7 +334,7 @@ class Values:
             for axis, d in enumerate(leaf.type.shape):
                 if d == name:
                     return dim(leaf, axis)  # type: ignore[no-any-return]
-        raise AssertionError(f"no leaf has the size {name}")
+        return self.embedding.sizes[name]
 
     def scaled(self, c: Coefficient, x: Variable) -> Variable:
         """Return a multiple of a value."""
@@ -346,7 +346,7 @@ class Values:
 
     def oriented(self, x: Variable, t: int) -> Variable:
         """Return a value, or its transpose; vectors have none."""
-        return SWAP(x) if t and x.ndim >= 2 else x
+        return turned(x) if t and x.ndim >= 2 else x
 
     def squeezed(self, x: Variable) -> Variable:
         """Return an array of up to two dimensions as the vector or scalar that it is."""
@@ -361,6 +361,33 @@ class Values:
             return expand_dims(x, tuple(range(-rank, 0)))  # type: ignore[no-any-return]
         x = expand_dims(x, (-1,) if shape[1] == 1 else (-2,))
         return expand_dims(x, tuple(range(-rank, -2))) if rank > 2 else x
+
+
+def turned(x: Variable) -> Variable:
+    """Return the transpose of matrices, which may be transposes themselves, or symmetric."""
+    if x.op is SWAP:
+        return x.inputs[0]
+    return x if facts_of(x).holds("symmetric") else SWAP(x)
+
+
+def on_fewer_transposes(
+    build: Callable[[list[Variable]], Variable], parts: list[Variable], step: int = 1
+) -> Variable:
+    """Return f(parts) as the transpose of f(transposed parts) if those are fewer transposes.
+
+    Parameters
+    ----------
+    build : callable
+        The function f.
+    parts : list of Variable
+    step : {1, -1}
+        Whether f takes transposed parts in order or, like a product, from the last to the first.
+    """
+    if not any(x.op is SWAP for x in parts) or any(x.ndim < 2 for x in parts):
+        return build(parts)
+    others = [turned(x) for x in parts[::step]]
+    is_fewer = sum(x.op is SWAP for x in others) < sum(x.op is SWAP for x in parts)
+    return turned(build(others)) if is_fewer else build(parts)
 
 
 def cost_of(

@@ -119,6 +119,79 @@ def test_named_sizes_count_as_given():
     assert rg.optimize(graph, mode=None, sizes={"n": 3, "k": 1000}) == m @ w @ z
 
 
+Xn, Un = rg.matrix("Xn", shape=("m", "n")), rg.matrix("Un", shape=("n", "k"))
+Vn, yn = rg.matrix("Vn", shape=("k", "n")), rg.vector("yn", shape=("m",))
+vn, dn = rg.vector("vn", shape=("n",)), rg.vector("dn", shape=("n",), facts=["positive"])
+In, Ik = rg.eye(Un.shape[0]), rg.eye(Un.shape[1])
+RIDGE = rg.inv(Xn.T @ Xn + c * rg.eye(Xn.shape[1])) @ Xn.T @ yn
+SHORT, THIN = {"m": 10, "n": 1000}, {"n": 1000, "k": 3}
+NAMED = {
+    "ridge": (RIDGE, lambda X, U, V, y, v, d, c: np.linalg.inv(X.T @ X + c * np.eye(6)) @ X.T @ y),
+    "woodbury": (
+        rg.inv(In + Un @ Vn) @ vn,
+        lambda X, U, V, y, v, d, c: np.linalg.inv(np.eye(6) + U @ V) @ v,
+    ),
+    "diagonal and thin": (
+        rg.inv(rg.diag(dn) + Un @ Un.T) @ vn,
+        lambda X, U, V, y, v, d, c: np.linalg.inv(np.diag(d) + U @ U.T) @ v,
+    ),
+    "determinant": (
+        rg.det(In + Un @ Vn),
+        lambda X, U, V, y, v, d, c: np.linalg.det(np.eye(6) + U @ V),
+    ),
+    "product": (In @ Un @ Ik @ Vn @ vn, lambda X, U, V, y, v, d, c: U @ V @ v),
+}
+
+
+@pytest.mark.parametrize("mode", ["o4", None])
+@pytest.mark.parametrize(
+    ("name", "sizes", "flops"),
+    [
+        # X.T (X X.T + c I)^-1 y: a Gram matrix, a system of 10, and a product with a vector
+        ("ridge", SHORT, 10 * 10 * 1000 + 3 * 10**3 + 2 * 10 * 1000),
+        # V U for all, two products with a vector, and additions
+        ("woodbury", THIN, 10 * 3 * 3 * 1000),
+        ("diagonal and thin", THIN, 10 * 3 * 3 * 1000),
+        ("determinant", THIN, 2 * 3 * 3 * 1000 + 100),
+        ("product", THIN, 4 * 3 * 1000),
+    ],
+)
+def test_an_identity_of_a_named_size_is_an_identity(name, sizes, flops, mode):
+    written, by_numpy = NAMED[name]
+    new = rg.optimize(written, mode=mode, sizes=sizes)
+    assert rg.cost(new, sizes=sizes).flops <= 1.05 * flops
+    rng, small = np.random.default_rng(1), {"m": 3, "n": 6, "k": 2}
+    inputs = (Xn, Un, Vn, yn, vn, dn, c)
+    values = {v: rng.uniform(0.5, 1.5, [small[d] for d in v.type.shape]) for v in inputs}
+    np.testing.assert_allclose(rg.evaluate(new, values), by_numpy(*values.values()), rtol=1e-9)
+
+
+def test_sizes_of_the_operands_choose_between_primal_and_dual_ridge():
+    assert rg.optimize(RIDGE, sizes={"m": 1000, "n": 10}) == rg.optimize(RIDGE)
+    assert "solve(Xn @ Xn.mT" in str(rg.optimize(RIDGE, sizes=SHORT))
+
+
+@pytest.mark.parametrize(
+    ("written", "tidy"),
+    [
+        (A.mT.mT, A),
+        (A.mT.mT @ B.mT.mT, A @ B),
+        ((A.mT @ B.mT).mT @ A, B @ (A @ A)),
+        (A - A @ rg.inv(A + B) @ A, A - A @ rg.solve(A + B, A)),
+        (rg.inv(A.mT) @ rg.inv(B.mT), rg.inv(A @ B).mT),
+        (In @ Un, Un),
+        (Un @ Ik @ Vn, Un @ Vn),
+        (rg.inv(S) @ H.mT @ rg.inv(S), None),
+    ],
+    ids=str,
+)
+def test_results_have_no_transposes_of_transposes_and_no_identities(written, tidy):
+    new = rg.optimize(written, mode=None)
+    assert tidy is None or new is tidy
+    text = str(new)
+    assert ".mT.mT" not in text and "diag(" not in text
+
+
 def test_batches_are_searched_as_their_matrices():
     stack = rg.tensor("stack", shape=(7, 30, 30), dtype="float64")
     column = rg.tensor("column", shape=(7, 30, 1), dtype="float64")
