@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from relgraph.ir.node import Constant, Variable, apply, make_input
 from relgraph.ir.polynomial import at_most
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import sum as total
-from relgraph.rewriting.budgets import END
+from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.derivation.passes import LISTENER, told
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
@@ -25,7 +26,7 @@ from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Choice, Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
-from relgraph.search.options import Memory, NodeCost, Options, Searched
+from relgraph.search.options import Memory, Options, Searched
 from relgraph.search.program_cost import program_seconds
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
@@ -42,21 +43,23 @@ UNSTABLE = frozenset(name for name, law in LAWS.items() if law.label == "cancels
 
 def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     """Return a graph with each region replaced by the cheapest equal one that a search finds."""
-    ends = [END.get(), None if options.seconds is None else monotonic() + options.seconds]
-    end = min([x for x in ends if x is not None], default=None)
+    time = Time.of(options.seconds)
     ops = Joins(options.relations).ops if options.relations else frozenset()
     explains = options.report is not None or LISTENER.get() is not None
     changes: dict[Variable, Variable] = {}
     memory: Memory = {} if options.memory is None else options.memory
     records: list[Searched] = []
-    for region in regions_of(graph.outputs, ops):
+    for region in regions_of(graph.outputs, ops) if options.nonfinite == "assume" else ():
         leaves = _leaves(region)
         key = _form(region, leaves, options)
         if key in memory:  # the same operations on other operands
             others, results, searched = memory[key]
             new = on_images(results, dict(zip(others, leaves, strict=True)))
+        elif is_over(time.end):
+            cost = _costs(region.outputs, region, options)[0] if explains else 0.0
+            new, searched = region.outputs, Searched(region.size, cost, cost, 0, "time", {})
         else:
-            new, searched = _searched(region, options, end, explains)
+            new, searched = _searched(region, options, time, explains)
             if key is not None:
                 memory[key] = leaves, new, searched
                 _note_end(memory, region, new, searched, options)
@@ -76,8 +79,26 @@ def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     return rewritten
 
 
+class Time(NamedTuple):
+    """When a search ends, by the monotonic clock: that for equal terms, and that for programs.
+
+    The second takes at most as long as the first may, so that what was found in time is used.
+    """
+
+    end: float | None = None
+    last: float | None = None
+
+    @classmethod
+    def of(cls, seconds: float | None) -> Time:
+        """Return the time of a search that starts now."""
+        now = monotonic()
+        ends = [END.get(), None if seconds is None else now + seconds]
+        end = min([x for x in ends if x is not None], default=None)
+        return cls() if end is None else cls(end, max(end, 2 * end - now))
+
+
 def _searched(
-    region: Region, options: Options, end: float | None, explains: bool
+    region: Region, options: Options, time: Time, explains: bool
 ) -> tuple[list[Variable], Searched]:
     """Return the cheapest outputs found for a region, or its own."""
     outputs, node_cost = region.outputs, options.node_cost
@@ -87,13 +108,9 @@ def _searched(
     excluded = UNSTABLE if options.exclude is None else options.exclude
     saturation = Saturation(egraph, roots, excluded)
     joins = Joins(options.relations) if options.relations else None
-    memo: dict[Any, Any] = {}
+    read = partial(Candidates, egraph, embedding, node_cost, {})
     costs = first = _costs(outputs, region, options)
-    is_open = any(
-        isinstance(d, str) and d not in options.sizes
-        for x in nodes_of(outputs, region.boundary)
-        for d in x.type.shape
-    )
+    is_open = _is_open(region, options)
     best, stopped, rounds, stalled = Program(outputs), "rounds", 0, 0
 
     def takes(new: Program) -> bool:
@@ -110,22 +127,24 @@ def _searched(
 
     while rounds < ROUNDS:
         rounds += 1
-        candidates, stopped = _round(saturation, joins, embedding, node_cost, memo)
-        new = _cheapest(candidates, roots, outputs)
+        try:
+            candidates, stopped = _round(saturation, joins, read, time)
+            new = _cheapest(candidates, roots, outputs)
+        except OutOfSteps:
+            new, stopped = Program(outputs), "time" if is_over(time.last) else "steps"
+            break
         stalled = 0 if takes(new) else stalled + 1
         if not stopped and stalled >= STALLED:
             stopped = "no gain"
-        if not stopped and end is not None and monotonic() > end:
-            stopped = "time"
         if stopped:
             break
         egraph.bounded = True
-    if new.extraction is not None and new.choice is not None:
+    if new.extraction is not None and new.choice is not None and not is_over(time.end):
         choice = new.extraction.forced(new.choice)
         if choice is not new.choice:
             takes(_built(new.extraction, choice, roots, outputs))
     changed = explains and best.outputs != outputs
-    used = _laws_between(region, best.outputs, options, saturation.fired, end) if changed else ()
+    used = _laws_between(region, best.outputs, options, saturation.fired, time) if changed else ()
     ends = (rounds, stopped or "rounds", dict(saturation.fired), used)
     return best.outputs, Searched(region.size, first[0], costs[0], *ends)
 
@@ -133,24 +152,37 @@ def _searched(
 def _round(
     saturation: Saturation,
     joins: Joins | None,
-    embedding: Embedding,
-    node_cost: NodeCost,
-    memo: dict[Any, Any],
+    read: Callable[[], Candidates],
+    time: Time,
 ) -> tuple[Candidates, str]:
-    """Apply all laws and relations once; return the candidates, and why the search ends or ""."""
+    """Apply all laws and relations once; return the candidates, and why the search ends or "".
+
+    Raises
+    ------
+    OutOfSteps
+        If there is no time for the candidates, or if relations use up the steps.
+    """
+    egraph, egraph.end = saturation.egraph, time.end
     try:
         stopped = "" if saturation.round() else "saturated"
     except OutOfSteps:
-        stopped = "steps"
-    candidates = Candidates(saturation.egraph, embedding, node_cost, memo)
-    if joins is not None and stopped != "steps":
+        stopped = "time" if is_over(time.end) else "steps"
+    egraph.end = time.last
+    candidates = read()
+    if joins is not None and stopped in ("", "saturated"):
         fired = joins.round(candidates)
         for name, times in fired.items():
             saturation.fired[name] += times
         if fired:
             stopped = ""
-            candidates = Candidates(saturation.egraph, embedding, node_cost, memo)
-    return candidates, stopped
+            candidates = read()
+    return candidates, stopped or ("time" if is_over(time.end) else "")
+
+
+def _is_open(region: Region, options: Options) -> bool:
+    """Return whether a region has sizes without a value."""
+    shapes = [x.type.shape for x in nodes_of(region.outputs, region.boundary)]
+    return any(isinstance(d, str) and d not in options.sizes for shape in shapes for d in shape)
 
 
 def _gains(new: Sequence[float], old: Sequence[float], leaves_out: bool) -> bool:
@@ -316,7 +348,7 @@ def _laws_between(
     new: Sequence[Variable],
     options: Options,
     fired: Iterable[str],
-    end: float | None,
+    time: Time,
 ) -> tuple[str, ...]:
     """Return the laws by which the outputs of a region equal others: none can be left out.
 
@@ -325,16 +357,16 @@ def _laws_between(
     """
     laws = tuple(fired)
     for law in laws:
-        if end is not None and monotonic() > end:
+        if is_over(time.end):
             break
         fewer = tuple([other for other in laws if other != law])
-        if _are_equal(region, new, options, fewer):
+        if _are_equal(region, new, options, fewer, time):
             laws = fewer
     return laws
 
 
 def _are_equal(
-    region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str]
+    region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str], time: Time
 ) -> bool:
     """Return whether laws suffice to show that outputs equal those of a region."""
     egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size, options.sizes)
@@ -344,11 +376,14 @@ def _are_equal(
     )
     saturation = Saturation(egraph, old_roots + new_roots, LAWS.keys() - set(laws))
     joins = Joins(options.relations, laws) if options.relations else None
-    memo: dict[Any, Any] = {}
+    read = partial(Candidates, egraph, embedding, options.node_cost, {})
     for _ in range(ROUNDS):
         if all(map(egraph.same, old_roots, new_roots)):
             return True
-        if _round(saturation, joins, embedding, options.node_cost, memo)[1]:
+        try:
+            if _round(saturation, joins, read, time)[1]:
+                break
+        except OutOfSteps:
             break
         egraph.bounded = True
     return all(map(egraph.same, old_roots, new_roots))

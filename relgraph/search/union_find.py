@@ -14,6 +14,7 @@ from typing import Any
 
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.types import Dim
+from relgraph.rewriting.budgets import is_over
 from relgraph.search.labels import (
     UNIT,
     Factor,
@@ -33,7 +34,7 @@ ORDINARY: Node = ("",)  # of a class that is not special
 
 
 class OutOfSteps(Exception):
-    """The e-graph has used up its steps."""
+    """The e-graph has used up its steps, or its time."""
 
 
 class Class:
@@ -95,6 +96,7 @@ class UnionFind(ABC):
     def __init__(self, steps: int, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         self.steps = steps
         self.sizes = sizes
+        self.end: float | None = None  # of its time, by the monotonic clock
         self.bounded = True  # off while congruence is restored, which ends by itself
         self.links: list[tuple[Label, int]] = []  # id -> (label, parent in the union-find)
         self.classes: dict[int, Class] = {}
@@ -184,6 +186,12 @@ class UnionFind(ABC):
             self.steps -= steps
             if self.steps < 0:
                 raise OutOfSteps
+            self.spend_time()
+
+    def spend_time(self) -> None:
+        """Raise :class:`OutOfSteps` if the time is over."""
+        if is_over(self.end):
+            raise OutOfSteps
 
     def union(self, a: Reference, b: Reference) -> bool:
         """State that two references of one shape are equal; return whether that was new."""

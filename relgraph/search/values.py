@@ -137,6 +137,7 @@ class Values:
         for _ in range(4):
             before = dict(self.facts)
             for x in before:
+                self.egraph.spend_time()
                 self.facts[x] |= self._facts_of_terms(x)
             if self.facts == before:
                 break

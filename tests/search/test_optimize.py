@@ -277,6 +277,50 @@ def test_a_report_says_what_stopped_each_region():
     assert report.regions[0].stopped == "steps"
 
 
+@pytest.mark.parametrize("mode", ["o4", None])
+def test_at_the_limit_of_time_the_best_so_far_is_returned(mode):
+    graph = 1.0 * (rg.exp(A @ B + A @ C) @ y)
+    with rg.config(time_limit=1e-9):
+        new, report = rg.optimize(graph, mode=mode, full_output=True)
+    assert new is graph
+    assert report.stopped == "time" and "stopped by time" in str(report).partition("\n")[0]
+    new, report = rg.optimize(graph, mode=mode, seconds=1e-9, full_output=True)
+    assert cost(new) <= cost(graph)
+    assert {region.stopped for region in report.regions} == {"time"}
+
+
+def test_time_ends_a_search_within_a_round(monkeypatch):
+    from relgraph.search import optimize
+
+    time = optimize.Time(None, optimize.monotonic() - 1)  # none to choose a program
+    monkeypatch.setattr(optimize.Time, "of", lambda seconds: time)
+    graph = A @ B + A @ C
+    new, report = rg.optimize(graph, mode=None, full_output=True)
+    assert new is graph
+    assert [region.stopped for region in report.regions] == ["time"]
+
+
+def test_a_relation_that_runs_away_is_no_limit_of_time():
+    @rg.identity
+    def growo(v):
+        """A side that holds the other one."""
+        return rg.sin(v), rg.sin(rg.sin(v) + 0.0 * v)
+
+    with rg.config(time_limit=1000), pytest.raises(rg.errors.RelgraphError):
+        rg.optimize(rg.sin(x), mode=[growo])
+
+
+@pytest.mark.parametrize("mode", ["o4", None])
+def test_nonfinite_values_stay_without_a_search(mode):
+    graph = [A @ B + A @ C, A @ x - A @ x]
+    new, report = rg.optimize(graph, mode=mode, nonfinite="keep", full_output=True)
+    assert new == graph
+    assert (report.regions, report.stopped) == ([], "nonfinite")
+    assert report.costs[0] == report.costs[1] > 0
+    infinite = {A: np.full((60, 60), np.inf), x: np.ones(60)}
+    assert np.isnan(rg.evaluate(new[1], infinite)).all()
+
+
 @pytest.mark.parametrize(
     ("graph", "laws"),
     [
@@ -393,8 +437,14 @@ def test_the_mode_o5_searches():
         ({"exclude": "Woodbury identity"}, "exclude is a collection"),
         ({"budget": 0}, "budget must be a positive integer"),
         ({"seconds": -1.0}, "seconds must be positive"),
+        ({"nonfinite": "maybe"}, "nonfinite is 'assume' or 'keep'"),
     ],
 )
 def test_bad_arguments_raise(arguments, message):
     with pytest.raises(rg.errors.RelgraphError, match=message):
         rg.optimize(A @ x, **arguments)
+
+
+def test_relations_need_a_search():
+    with pytest.raises(rg.errors.ArgumentError, match="leaves the search out"):
+        rg.optimize(A @ x, lift_numbero, nonfinite="keep")
