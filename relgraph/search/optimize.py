@@ -97,6 +97,31 @@ class Time(NamedTuple):
         return cls() if end is None else cls(end, max(end, 2 * end - now))
 
 
+class Best:
+    """The best program so far for a region, at first its own, and its costs."""
+
+    def __init__(self, region: Region, options: Options) -> None:
+        self.region, self.options, self.outputs = region, options, region.outputs
+        self.costs = _costs(region.outputs, region, options)
+        shapes = [x.type.shape for x in nodes_of(region.outputs, region.boundary)]
+        names = {d for shape in shapes for d in shape if isinstance(d, str)}
+        self.is_open = not names <= options.sizes.keys()  # sizes have no value
+
+    def takes(self, new: Program) -> bool:
+        """Return whether a program is better; then it is the best."""
+        region, options = self.region, self.options
+        costs = _costs(new.outputs, region, options)
+        gains, pairs = _gains(costs, self.costs), zip(costs, self.costs, strict=True)
+        if not gains and all([x <= y * (1 + GAIN) for x, y in pairs]):  # without a transpose, say
+            gains = _ops(new.outputs, region) < _ops(self.outputs, region)
+        if not gains or (
+            self.is_open and not _is_cheaper(new.outputs, self.outputs, region, options)
+        ):
+            return False
+        self.outputs, self.costs = new.outputs, costs
+        return True
+
+
 def _searched(
     region: Region, options: Options, time: Time, explains: bool
 ) -> tuple[list[Variable], Searched]:
@@ -109,22 +134,8 @@ def _searched(
     saturation = Saturation(egraph, roots, excluded)
     joins = Joins(options.relations) if options.relations else None
     read = partial(Candidates, egraph, embedding, node_cost, {})
-    costs = first = _costs(outputs, region, options)
-    is_open = _is_open(region, options)
-    best, stopped, rounds, stalled = Program(outputs), "rounds", 0, 0
-
-    def takes(new: Program) -> bool:
-        """Return whether a program is better than the best so far; then it is the best."""
-        nonlocal best, costs
-        new_costs = _costs(new.outputs, region, options)
-        leaves_out = _ops(new.outputs, region) < _ops(best.outputs, region)
-        if not _gains(new_costs, costs, leaves_out) or (
-            is_open and not _is_cheaper(new.outputs, best.outputs, region, options)
-        ):
-            return False
-        best, costs = new, new_costs
-        return True
-
+    best = Best(region, options)
+    cost, stopped, rounds, stalled = best.costs[0], "rounds", 0, 0
     while rounds < ROUNDS:
         rounds += 1
         try:
@@ -133,7 +144,7 @@ def _searched(
         except OutOfSteps:
             new, stopped = Program(outputs), "time" if is_over(time.last) else "steps"
             break
-        stalled = 0 if takes(new) else stalled + 1
+        stalled = 0 if best.takes(new) else stalled + 1
         if not stopped and stalled >= STALLED:
             stopped = "no gain"
         if stopped:
@@ -142,11 +153,11 @@ def _searched(
     if new.extraction is not None and new.choice is not None and not is_over(time.end):
         choice = new.extraction.forced(new.choice)
         if choice is not new.choice:
-            takes(_built(new.extraction, choice, roots, outputs))
+            best.takes(_built(new.extraction, choice, roots, outputs))
     changed = explains and best.outputs != outputs
     used = _laws_between(region, best.outputs, options, saturation.fired, time) if changed else ()
     ends = (rounds, stopped or "rounds", dict(saturation.fired), used)
-    return best.outputs, Searched(region.size, first[0], costs[0], *ends)
+    return best.outputs, Searched(region.size, cost, best.costs[0], *ends)
 
 
 def _round(
@@ -179,19 +190,8 @@ def _round(
     return candidates, stopped or ("time" if is_over(time.end) else "")
 
 
-def _is_open(region: Region, options: Options) -> bool:
-    """Return whether a region has sizes without a value."""
-    shapes = [x.type.shape for x in nodes_of(region.outputs, region.boundary)]
-    return any(isinstance(d, str) and d not in options.sizes for shape in shapes for d in shape)
-
-
-def _gains(new: Sequence[float], old: Sequence[float], leaves_out: bool) -> bool:
-    """Return whether the sum over nodes falls, and no time of the whole program rises.
-
-    What leaves out ops of a program, such as transposes, need not be cheaper.
-    """
-    if leaves_out:
-        return all([x <= y * (1 + GAIN) for x, y in zip(new, old, strict=True)])
+def _gains(new: Sequence[float], old: Sequence[float]) -> bool:
+    """Return whether the sum over nodes falls, and no time of the whole program rises."""
     pairs = zip(new[:-1], old[:-1], strict=True)
     return new[-1] < old[-1] * (1 - GAIN) and all(
         [x < y * (1 - GAIN_OF_PROGRAM) or abs(x - y) <= GAIN * y for x, y in pairs]

@@ -368,7 +368,11 @@ def turned(x: Variable) -> Variable:
     """Return the transpose of matrices, which may be transposes themselves, or symmetric."""
     if x.op is SWAP:
         return x.inputs[0]
-    return x if facts_of(x).holds("symmetric") else SWAP(x)
+    return SWAP(x) if _gains_a_transpose(x) else x
+
+
+def _gains_a_transpose(x: Variable) -> bool:
+    return x.op is not SWAP and not facts_of(x).holds("symmetric")
 
 
 def on_fewer_transposes(
@@ -384,11 +388,10 @@ def on_fewer_transposes(
     step : {1, -1}
         Whether f takes transposed parts in order or, like a product, from the last to the first.
     """
-    if not any(x.op is SWAP for x in parts) or any(x.ndim < 2 for x in parts):
+    now = sum(x.op is SWAP for x in parts)
+    if not now or any(x.ndim < 2 for x in parts) or sum(map(_gains_a_transpose, parts)) >= now:
         return build(parts)
-    others = [turned(x) for x in parts[::step]]
-    is_fewer = sum(x.op is SWAP for x in others) < sum(x.op is SWAP for x in parts)
-    return turned(build(others)) if is_fewer else build(parts)
+    return turned(build([turned(x) for x in parts[::step]]))
 
 
 def cost_of(
