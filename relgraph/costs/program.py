@@ -169,8 +169,8 @@ class Cost:
         ----------
         other : Cost
             The other cost.
-        measure : {"flops", "bytes", "kernels", "library_calls", "peak_memory"}
-            What to compare.
+        measure : {"flops", "bytes", "kernels", "library_calls", "peak_memory", "seconds"}
+            What to compare.  For "seconds", no cost may depend on sizes: the time is no polynomial.
         assuming : mapping of str to int, optional
             For a size, the least value to consider, 1 by default.
 
@@ -180,6 +180,11 @@ class Cost:
             -1 if this cost is at most the other one for all such sizes, 0 if they are equal, 1 if
             the other one is at most this one; None if neither is known.
 
+        Raises
+        ------
+        ArgumentError
+            For a measure that does not exist, what is no Cost, or times that depend on sizes.
+
         Examples
         --------
         >>> import relgraph as rg
@@ -187,10 +192,22 @@ class Cost:
         >>> x = rg.vector("x", shape=("n",))
         >>> rg.cost(A @ (B @ x)).compare(rg.cost((A @ B) @ x))
         -1
+        >>> few, many = rg.cost(rg.exp(x), sizes={"n": 9}), rg.cost(rg.exp(x), sizes={"n": 9000})
+        >>> few.compare(many, "seconds")
+        -1
         """
+        if not isinstance(other, Cost):
+            raise ArgumentError(
+                f"a cost compares with a cost, not with {kind_of(other)}",
+                fix="Write cost.compare(rg.cost(graph)).",
+            )
+        if measure == "seconds":
+            return (self.seconds > other.seconds) - (self.seconds < other.seconds)
         if measure not in MEASURES:
             raise ArgumentError(
-                f"there is no measure {measure!r}", {"measures": ", ".join(MEASURES)}, "Use one."
+                f"there is no measure {measure!r}",
+                {"measures": ", ".join((*MEASURES, "seconds"))},
+                "Use one of these.",
             )
         shifts: dict[str, Any] = {
             name: Polynomial.of(name) + (value - 1) for name, value in (assuming or {}).items()

@@ -46,6 +46,11 @@ WORK = 1_000_000  # operands of sums and products to visit, in addition to 20 fo
 END: ContextVar[float | None] = ContextVar("relgraph_end", default=None)
 
 
+def is_over(end: float | None) -> bool:
+    """Return whether a time of the monotonic clock has passed; None never does."""
+    return end is not None and monotonic() > end
+
+
 @contextmanager
 def time_limit() -> Iterator[None]:
     """Start the time of :attr:`rg.config.time_limit`, unless it is running."""
@@ -120,7 +125,7 @@ class Limits:
 
     def in_time(self, rewrite: Any, before: Variable) -> None:
         """Raise BudgetError if the time of the rewriting is over."""
-        if self.end is not None and monotonic() > self.end:
+        if is_over(self.end):
             raise BudgetError(
                 f"rewriting stopped at the time limit of {config.time_limit:g} s",
                 {"last relation": rewrite.relation, "last graph": before},

@@ -108,11 +108,16 @@ def is_taken_apart(node: Variable) -> bool:
 
 
 def _combines(node: Variable) -> bool:
-    """Return whether a node combines elements, or drops some: loops elsewhere do the rest."""
+    """Return whether a node combines elements, drops some, or moves them again.
+
+    Loops elsewhere do the rest.
+    """
     op = node.op
     if op is None or op.pointwise or not node.inputs:
         return False
-    return node_flops(node) > 0 or size(node.type) < size(node.inputs[0].type)
+    first = node.inputs[0]
+    is_moved_again = op.rearranges and first.op is not None and first.op.rearranges
+    return is_moved_again or node_flops(node) > 0 or size(node.type) < size(first.type)
 
 
 def _components(
