@@ -17,6 +17,7 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.matcher_store import stored
+from relgraph.relations.neighbours import everywhere
 from relgraph.relations.operand_index import EACH, SEQUENCE, plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
@@ -72,29 +73,61 @@ class PlainMatcher:
                 return fired
             if accepts(node, fired):
                 return fired
-            return self._choosing(keys)(node, accepts)
+            return self._chosen(node, self._fitting(keys), fired[1], accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
+    def only(self, rewrite: Rewrite) -> Matcher:
+        """Return the matcher of one of the rewrites."""
+        matcher = self._matcher((self._number(rewrite),))
+        assert matcher is not None
+        return matcher
+
+    def _number(self, rewrite: Rewrite) -> int:
+        """Return the number of the clause of a rewrite."""
+        return self.clauses.index((rewrite.source, rewrite.source.number_of(rewrite)))
+
+    def _chosen(
+        self, node: Variable, numbers: tuple[int, ...], refused: Rewrite, accepts: Accepts
+    ) -> Any:
+        """Return the first firing that is accepted, of some clauses, the first of which is not.
+
+        A rewrite of neighbours is tried on each of them apart from the others.
+        """
+        while refused.window:
+            fired = everywhere(self, node, refused, accepts)
+            if fired is not None:
+                return fired
+            first = self._number(refused)
+            numbers = tuple([i for i in numbers if i > first])
+            match = self._matcher(numbers)
+            fired = None if match is None else match(node)
+            if fired is None or not fired[1].may_recompute or accepts(node, fired):
+                return fired
+            refused = fired[1]
+        return self._choosing(numbers)(node, accepts)
+
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
-        """Compile the rewrites that operands with these keys could match."""
-        numbers = self._fitting(keys)
+        """Return the matcher of the rewrites that operands with these keys could match."""
+        if len(self._by_keys) >= KEPT:
+            self._by_keys.clear()
+        matcher = self._by_keys[keys] = self._matcher(self._fitting(keys))
+        return matcher
+
+    def _matcher(self, numbers: tuple[int, ...]) -> Matcher | None:
+        """Return the matcher of some clauses, compiled at its first use."""
         if numbers not in self._compiled:
             clauses = [self.clauses[i] for i in numbers]
             self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
-        if len(self._by_keys) >= KEPT:
-            self._by_keys.clear()
-        matcher = self._by_keys[keys] = self._compiled[numbers]
-        return matcher
+        return self._compiled[numbers]
 
     def _compile(self, numbers: Sequence[int]) -> Matcher | None:
         """Compile clauses, or return None if none of them runs."""
         runs = self._rewrites(numbers)
         return compile_plain(self.op, runs) if runs else None
 
-    def _choosing(self, keys: tuple[Any, ...]) -> Callable[..., Any]:
+    def _choosing(self, numbers: tuple[int, ...]) -> Callable[..., Any]:
         """Return the same with a choice among matches, compiled when one is refused."""
-        numbers = self._fitting(keys)
         matcher = self._choices.get(numbers)
         if matcher is None:
             clauses = [self.clauses[i] for i in numbers]

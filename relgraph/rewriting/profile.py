@@ -6,7 +6,7 @@ times every attempt.  It takes longer than an ordinary run; the counts are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -111,7 +111,7 @@ class _ProfiledSelection(Selection):
         if matcher is None and op not in self._plain:
             rewrites = self.rewrites_of(op, type(op)) if op not in self.ac_ops else []
             if rewrites:
-                matcher = _one_by_one([self._timed_plain(op, r) for r in rewrites])
+                matcher = _one_by_one({r: self._timed_plain(op, r) for r in rewrites})
             self._plain[op] = matcher
         return matcher
 
@@ -174,13 +174,14 @@ def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
     return call
 
 
-def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
+def _one_by_one(matchers: Mapping[Rewrite, Matcher]) -> Matcher:
     def match(node: Variable, accepts: Accepts | None = None) -> Any:
-        for matcher in matchers:
+        for matcher in matchers.values():
             fired = matcher(node)
             if fired is not None and (accepts is None or accepts(node, fired)):
                 return fired
         return None
 
-    match.source = "\n".join(m.source for m in matchers)  # type: ignore[attr-defined]
+    match.source = "\n".join(m.source for m in matchers.values())  # type: ignore[attr-defined]
+    match.only = matchers.__getitem__  # type: ignore[attr-defined]
     return match
