@@ -14,8 +14,10 @@ from typing import Any
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.matcher_store import stored
+from relgraph.relations.neighbours import everywhere
 from relgraph.relations.operand_index import EACH, SEQUENCE, plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
@@ -65,20 +67,59 @@ class PlainMatcher:
         if match is None:
             return None
         try:
-            return match(node, accepts)
+            if accepts is None or self.op.arity is not None:
+                return match(node, accepts)
+            return self._first_accepted(node, self._fitting(keys), accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
+    def _first_accepted(self, node: Variable, numbers: tuple[int, ...], accepts: Accepts) -> Any:
+        """Return the first firing of some clauses that is accepted, for operands in a sequence.
+
+        A rewrite of neighbours is tried on each of them apart from the others.
+        """
+        while numbers:
+            match = self._matcher(numbers)
+            fired = None if match is None else match(node, None)
+            if fired is None or not fired[1].may_recompute or accepts(node, fired):
+                return fired
+            refused = fired[1]
+            if refused.window:
+                fired = everywhere(self, node, refused, accepts)
+            else:
+                fired = self.only(refused)(node, accepts)
+            if fired is not None:
+                return fired
+            numbers = tuple([i for i in numbers if i > self._number(refused)])
+        return None
+
+    def only(self, rewrite: Rewrite) -> Matcher:
+        """Return the matcher of one of the rewrites."""
+        matcher = self._matcher((self._number(rewrite),))
+        assert matcher is not None
+        return matcher
+
+    def _number(self, rewrite: Rewrite) -> int:
+        """Return the number of the clause of a rewrite."""
+        return self.clauses.index((rewrite.source, rewrite.source.number_of(rewrite)))
+
     def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
-        """Compile the rewrites that operands with these keys could match."""
-        numbers = tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+        """Return the matcher of the rewrites that operands with these keys could match."""
+        if len(self._by_keys) >= KEPT:
+            self._by_keys.clear()
+        matcher = self._by_keys[keys] = self._matcher(self._fitting(keys))
+        return matcher
+
+    def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return the numbers of the clauses that operands with these keys could match."""
+        return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
+
+    def _matcher(self, numbers: tuple[int, ...]) -> Matcher | None:
+        """Return the matcher of some clauses, compiled at its first use."""
         if numbers not in self._compiled:
             clauses = [self.clauses[i] for i in numbers]
             self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
-        if len(self._by_keys) >= KEPT:
-            self._by_keys.clear()
-        matcher = self._by_keys[keys] = self._compiled[numbers]
-        return matcher
+        return self._compiled[numbers]
 
     def _compile(self, numbers: Sequence[int]) -> Matcher | None:
         """Compile clauses, or return None if none of them runs."""

@@ -6,7 +6,7 @@ times every attempt.  It takes longer than an ordinary run; the counts are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -16,6 +16,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.block_matcher import GatherRule
+from relgraph.relations.clause import Rewrite
 from relgraph.relations.discrimination_tree import Accepts, Matcher, PlainMatcher
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
@@ -107,9 +108,9 @@ class _ProfiledSelection(Selection):
         if matcher is None and op not in self._plain:
             clauses = self.clauses_of(op, type(op)) if op not in self.ac_ops else []
             if clauses:
-                matcher = _one_by_one([
-                    timed(PlainMatcher(op, [x]), self._counts[x[0].label]) for x in clauses
-                ])  # fmt: skip
+                matcher = _one_by_one({
+                    x: timed(PlainMatcher(op, [x]), self._counts[x[0].label]) for x in clauses
+                })  # fmt: skip
             self._plain[op] = matcher
         return matcher
 
@@ -159,12 +160,16 @@ def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
     return call
 
 
-def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
+def _one_by_one(matchers: Mapping[tuple[Any, int], Matcher]) -> Matcher:
     def match(node: Variable, accepts: Accepts | None = None) -> Any:
-        for matcher in matchers:
+        for matcher in matchers.values():
             fired = matcher(node, accepts)
             if fired is not None:
                 return fired
         return None
 
+    def only(rewrite: Rewrite) -> Matcher:
+        return matchers[rewrite.source, rewrite.source.number_of(rewrite)]
+
+    match.only = only  # type: ignore[attr-defined]
     return match

@@ -96,6 +96,8 @@ class Checker:
             first.taken[0], step.before
         ):
             fair = self.same(first.result, step.after)
+        elif all([_of_neighbours(x, step.before) for x in step.firings]):
+            fair = self._spliced(step)
         else:
             left = self._terms([step.before], step.before)
             for firing in step.firings:
@@ -113,6 +115,23 @@ class Checker:
                 {"before": step.before, "after": step.after},
                 FIX,
             )
+
+    def _spliced(self, step: Any) -> bool:
+        """Return True if firings on neighbours, in order, make the operands of a sequence."""
+        left = list(map(self.key, step.before.inputs))
+        made: list[Any] = []
+        start = 0
+        for firing in step.firings:
+            taken = list(map(self.key, firing.taken[0].inputs))
+            ends = range(start + len(taken), len(left) + 1)
+            end = next((i for i in ends if left[i - len(taken) : i] == taken), None)
+            if end is None:
+                return False
+            made += left[start : end - len(taken)]
+            made += map(self.key, firing.result.inputs)
+            start = end
+        made += left[start:]
+        return made == list(map(self.key, step.after.inputs)) and step.after.op == step.before.op
 
     def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
         """Return the terms that nodes contribute to the sum or product ``outer``, by key."""
@@ -399,6 +418,12 @@ def _constants_above(node: Variable, bindings: Iterable[Any]) -> list[Constant]:
         region.update(dict.fromkeys(new))
         stack += new
     return [x for x in region if isinstance(x, Constant)]
+
+
+def _of_neighbours(firing: Any, node: Variable) -> bool:
+    """Return True if a firing holds for neighbours in a node, whatever stands beside them."""
+    ops = [x.op for x in (*firing.taken, firing.result)]
+    return bool(getattr(firing.rewrite, "window", 0)) and ops == [node.op, node.op]
 
 
 def _unwrapped(x: Any) -> Any:
