@@ -112,8 +112,9 @@ class Best:
         region, options = self.region, self.options
         costs = _costs(new.outputs, region, options)
         gains, pairs = _gains(costs, self.costs), zip(costs, self.costs, strict=True)
-        if not gains and all([x <= y * (1 + GAIN) for x, y in pairs]):  # without a transpose, say
-            gains = _ops(new.outputs, region) < _ops(self.outputs, region)
+        if not gains and all([x <= y * (1 + GAIN) for x, y in pairs]):
+            own, others = _ops(self.outputs, region), _ops(new.outputs, region)
+            gains = others < own and all(op.rearranges for op in own - others)  # transposes, say
         if not gains or (
             self.is_open and not _is_cheaper(new.outputs, self.outputs, region, options)
         ):
