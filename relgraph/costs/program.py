@@ -47,12 +47,15 @@ class Work:
         The bytes that it reads and writes.
     itemsize : int
         The bytes of one element of its result.
+    calls : int or Polynomial
+        How many calls of the library it makes.
     """
 
     op: Op | None
     operations: tuple[tuple[str, Number], ...]
     bytes: Number
     itemsize: int
+    calls: Number = 1
 
     @property
     def flops(self) -> Number:
@@ -62,11 +65,12 @@ class Work:
     def at(self, sizes: Mapping[str, int]) -> Work:
         """Return the work for given sizes."""
         operations = tuple([(rate, at(n, sizes)) for rate, n in self.operations])
-        return Work(self.op, operations, at(self.bytes, sizes), self.itemsize)
+        moved, calls = at(self.bytes, sizes), at(self.calls, sizes)
+        return Work(self.op, operations, moved, self.itemsize, calls)
 
     def seconds(self, machine: Machine) -> float:
         """Return the estimated time, for sizes that are numbers."""
-        counts = [*(n for _, n in self.operations), self.bytes]
+        counts = [*(n for _, n in self.operations), self.bytes, self.calls]
         names = sorted({name for n in counts for name in getattr(n, "names", ())})
         if names:
             raise ArgumentError(
@@ -74,7 +78,8 @@ class Work:
                 fix=f"Give them: rg.cost(graph, sizes={{{names[0]!r}: 1000, ...}}), or .at(...).",
             )
         operations: Any = self.operations
-        return machine.seconds(self.op, operations, self.bytes, self.itemsize)  # type: ignore[arg-type]
+        counted: Any = self.bytes, self.itemsize, self.calls
+        return machine.seconds(self.op, operations, *counted)
 
 
 @dataclass(frozen=True, repr=False)
@@ -403,7 +408,11 @@ def _work(step: Step, types: _Types) -> Work:
     if op is not None:
         moved = _plain(moved - op.unread(tuple(map(types.of, _nodes(step)[0].inputs))))
     dtype = getattr(step.results[0].type, "dtype", None)
-    return Work(op, tuple(parts), moved, 8 if dtype is None else dtype.itemsize)
+    calls: Number = 1
+    if op is not None:
+        (node,) = _nodes(step)
+        calls = op.calls(tuple(map(types.of, node.inputs)), types.of(node))
+    return Work(op, tuple(parts), moved, 8 if dtype is None else dtype.itemsize, calls)
 
 
 def _peak(graph: FunctionGraph, steps: list[Step], types: _Types) -> Number:

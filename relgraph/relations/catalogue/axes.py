@@ -204,6 +204,27 @@ def broadcast_expand_dimso(x, s, a, t):
     return BroadcastTo(s)(ExpandDims(a)(x)), ExpandDims(a)(BroadcastTo(t)(x))
 
 
+def new_removed(s: Any, a: Any, x: Any) -> Any:
+    """Return a shape without axes of size 1 that ``x`` does not have."""
+    if any(axis >= -x.ndim or axis < -len(s) or s[axis] != 1 for axis in a):
+        return None
+    return shape_after("remove", s, a)
+
+
+@identity(
+    tags=(*TIDY, "local_dimshuffle_alloc"),
+    rounding="exact",
+    where=lambda x, s, a, t: calco(t, new_removed, s, a, x),
+)
+def squeeze_broadcast_too(x, s, a, t):
+    """squeeze(broadcast_to(x, s), a) = broadcast_to(x, t), where t is s without the axes a.
+
+    Holds for static shapes and axes that x does not have.
+    Source: definition.
+    """
+    return Squeeze(a)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
+
+
 def only_new(s: Any, x: Any) -> Any:
     """Return the leading axes that a broadcast inserts, if it repeats nothing."""
     new = filled(x, s)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relgraph.ir.machine import op_seconds
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
 from relgraph.ops.concatenate import Concatenate
@@ -25,11 +26,12 @@ from relgraph.relations.catalogue.units import (
     static_side,
 )
 from relgraph.relations.decorators import identity
-from relgraph.relations.kanren.goals import calco, facto, floato, invertibleo, nonzeroo
+from relgraph.relations.kanren.goals import calco, checko, facto, floato, invertibleo, nonzeroo
 
 divide = Elementwise("true_divide")
 inv, det, diag = Inv(), Det(), Diag(0)
 solve, solve_spd, solve_symmetric = Solve("general"), Solve("spd"), Solve("symmetric")
+lower, upper = SolveTriangular(True, 0, False), SolveTriangular(False, 0, False)
 slogdet, first, second, outer = Slogdet(), GetItem(0), GetItem(1), Outer()
 beside, above = Concatenate(-1), Concatenate(-2)
 
@@ -117,7 +119,25 @@ def divide_elementso(v, b):
     return solve(diag(v), b), b / v
 
 
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "lower_triangular"), specials="assumes_finite")
+def system(op: Solve | SolveTriangular, fact: str) -> Any:
+    """Return the conditions for an op that solves systems with matrices that have a fact.
+
+    LAPACK takes the matrices of a batch one at a time, so a batch of small ones stays as it is.
+    """
+
+    def is_no_slower(A: Any, b: Any) -> bool:
+        types, result = (A.type, b.type), op.result_type((A, b))
+        if op.calls(types, result) == 1:
+            return True
+        return op_seconds(op, types, result) <= op_seconds(solve, types, result)
+
+    def where(A: Any, b: Any) -> Any:
+        return facto(A, fact), checko(is_no_slower, A, b, label="a batch is solved no slower")
+
+    return where
+
+
+@identity(tags=SPECIALIZE, where=system(lower, "lower_triangular"), specials="assumes_finite")
 def solve_lower_triangularo(A, b):
     """solve(L, b) = L^-1 b by forward substitution.
 
@@ -125,10 +145,10 @@ def solve_lower_triangularo(A, b):
     The error is within c n u cond(L) |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
     """
-    return solve(A, b), SolveTriangular(True, 0, False)(A, b)
+    return solve(A, b), lower(A, b)
 
 
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "upper_triangular"), specials="assumes_finite")
+@identity(tags=SPECIALIZE, where=system(upper, "upper_triangular"), specials="assumes_finite")
 def solve_upper_triangularo(A, b):
     """solve(U, b) = U^-1 b by back substitution.
 
@@ -136,10 +156,10 @@ def solve_upper_triangularo(A, b):
     The error is within c n u cond(U) |x|.
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
     """
-    return solve(A, b), SolveTriangular(False, 0, False)(A, b)
+    return solve(A, b), upper(A, b)
 
 
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "spd"), specials="assumes_finite")
+@identity(tags=SPECIALIZE, where=system(solve_spd, "spd"), specials="assumes_finite")
 def solve_spdo(A, b):
     """solve(A, b) = A^-1 b by Cholesky's factor.
 
@@ -150,7 +170,7 @@ def solve_spdo(A, b):
     yield solve_symmetric(A, b), solve_spd(A, b)
 
 
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "symmetric"), specials="assumes_finite")
+@identity(tags=SPECIALIZE, where=system(solve_symmetric, "symmetric"), specials="assumes_finite")
 def solve_symmetrico(A, b):
     """solve(A, b) = A^-1 b by the symmetric factors of Bunch and Kaufman.
 
