@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from relgraph.api.rewrite import rewrite_graph
+from relgraph.api.rewrite import leaves_out, rewrite_graph
+from relgraph.checking.near_misses import near_miss
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph, as_outputs
 from relgraph.ir.node import Variable
+from relgraph.relations.relation import Relation
 from relgraph.rewriting.derivation.derivation import Derivation, recording
 from relgraph.rewriting.profile import RewriteProfile, profiling
+from relgraph.rewriting.rewriters import as_item, flat
+
+REASONS = 8  # relations of which it says why they did not fire, which takes a few runs for each
 
 
 @traceable
@@ -27,7 +32,8 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     -------
     Derivation
         Prints as a chain of equal graphs; ``check()`` replays it without the engine, and
-        ``to_html(path)`` writes a page.
+        ``to_html(path)`` writes a page.  If you pass at most eight relations, ``unused`` has those
+        that fired nowhere, each with the reason.
 
     Examples
     --------
@@ -48,8 +54,17 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
         x + 1
     """
     with recording() as phases:
-        after = rewrite_graph(graph, *relations, **options)
-    return Derivation(_outputs(graph), _outputs(after), tuple(phases))
+        result = rewrite_graph(graph, *relations, **options)
+    before, after = _outputs(graph), _outputs(result)
+    used = {name for phase in phases for step in phase.steps for name in step.relations}
+    passed = [x for x in map(as_item, flat(relations)) if isinstance(x, Relation)]
+    unused: dict[str, str] = {}
+    for relation in passed if len(passed) <= REASONS else ():
+        if leaves_out(relation, options.get("nonfinite", "assume")):
+            unused[relation.label] = 'nonfinite="keep" leaves out what assumes finite values'
+        elif relation.label not in used:
+            unused[relation.label] = near_miss(relation, before, after)
+    return Derivation(before, after, tuple(phases), tuple(unused.items()))
 
 
 @traceable

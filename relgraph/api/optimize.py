@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 
 from relgraph.api.rewrite import selected
 from relgraph.db.pipeline import Rounds
-from relgraph.errors import ArgumentError, DomainError, checks_arguments
+from relgraph.errors import ArgumentError, BudgetError, DomainError, checks_arguments
 from relgraph.ir.dispatch import traceable
+from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
+from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
-from relgraph.rewriting.rewriters import map_graph
+from relgraph.rewriting.rewriters import GraphRewriter, map_graph, with_outputs
 from relgraph.search.cheapest_program import CheapestProgram
 from relgraph.search.options import OptimizationReport
 from relgraph.search.saturation import LAWS
@@ -30,6 +32,7 @@ def optimize(
     exclude: Collection[str] | None = None,
     budget: int | None = None,
     seconds: float | None = None,
+    nonfinite: str = "assume",
     full_output: bool = False,
 ) -> Graph | tuple[Graph, OptimizationReport]:
     """Return the cheapest equal graph that a search finds.
@@ -61,7 +64,13 @@ def optimize(
         How many terms the search of a region of the graph may build.  By default 4,000, and 100
         for each node.
     seconds : float, optional
-        After which time no further round begins.  Without it, results do not depend on the machine.
+        The time of the search, after which it returns the cheapest graph that it has found; writing
+        that out may take as long again.  ``rg.config.time_limit`` also limits the mode.  Without
+        either, results do not depend on the machine.
+    nonfinite : {"assume", "keep"}
+        Whether infinities and NaN must stay as they are.  All laws of the search hold for finite
+        values only, so with "keep" there is **no search**: the result is what ``mode`` makes of
+        the graph with ``nonfinite="keep"``, and a mode of None returns the graph.
     full_output : bool
         Whether to return a report too: for each region, what replaced it and by which laws, its
         cost before and after, and why the search stopped.
@@ -73,6 +82,8 @@ def optimize(
 
     Raises
     ------
+    ArgumentError
+        For relations beside ``nonfinite="keep"``.
     DomainError
         For a cost, a law or a budget that does not exist.
 
@@ -95,7 +106,13 @@ def optimize(
     'saturated'
     """
     _check(exclude, budget, seconds)
-    report = OptimizationReport() if full_output else None
+    keeps = nonfinite == "keep"
+    if relations and keeps:
+        raise ArgumentError(
+            "relations take part in the search, and nonfinite='keep' leaves the search out",
+            fix="Call rewrite_graph(graph, relation, nonfinite='keep').",
+        )
+    report = OptimizationReport(stopped="nonfinite" if keeps else "") if full_output else None
     search = CheapestProgram(
         cost,
         sizes=sizes,
@@ -104,10 +121,32 @@ def optimize(
         exclude=exclude,
         relations=relations,
         report=report,
+        nonfinite=nonfinite,
     )
-    stages = [stage for stage in (selected(mode)[0], search, FactorReuse()) if stage is not None]
-    graph = map_graph(graph, Rounds(*stages))
+    rewriter = selected(mode, nonfinite)[0]
+    first = [] if rewriter is None else [_InTime(rewriter, report)]
+    last = [] if keeps else [FactorReuse()]
+    graph = map_graph(graph, Rounds(*first, search, *last))
     return graph if report is None else (graph, report)
+
+
+class _InTime(GraphRewriter):
+    """Applies a rewriter, unless it reaches the limit of time."""
+
+    def __init__(self, rewriter: Any, report: OptimizationReport | None) -> None:
+        super().__init__(name="in_time")
+        self.rewriter, self.report = rewriter, report
+
+    def apply(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return the rewritten graph, or the graph itself if there is no time to rewrite it."""
+        try:
+            return with_outputs(graph, list(map_graph(graph.outputs, self.rewriter)))
+        except BudgetError:
+            if not is_over(END.get()):
+                raise
+        if self.report is not None:
+            self.report.stopped = "time"
+        return graph
 
 
 def _check(exclude: Collection[str] | None, budget: int | None, seconds: float | None) -> None:

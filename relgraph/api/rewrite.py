@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -63,7 +64,8 @@ def rewrite_graph(
     clone : bool
         Accepted for PyTensor's sake; graphs are immutable, so it has no effect.
     nonfinite : {"assume", "keep"}
-        Whether to use relations that hold for finite values only, such as ``x - x = 0``.
+        Whether to use relations that hold for finite values only, such as ``x - x = 0``.  A
+        warning names those that you pass and ``"keep"`` leaves out.
     strategy : {"innermost", "once"}
         For the ``relations`` that you pass: rewrite to normal form, or visit each node once.
 
@@ -219,7 +221,14 @@ def _given(relations: Iterable[Any], nonfinite: str, strategy: str) -> list[Any]
                 fix=f"Select by tag or name with include=[{x!r}], or a mode with mode={x!r}.",
             )
         item = as_item(x)
-        if isinstance(item, Relation) and nonfinite == "keep" and item.specials != "kept":
+        if isinstance(item, Relation) and leaves_out(item, nonfinite):
+            warnings.warn(
+                f'nonfinite="keep" leaves out {item.label}, which assumes finite values: leave the '
+                'relation or the argument out, or declare specials="kept" if it holds for '
+                "infinities and NaN too (rg.check tests that)",
+                RuntimeWarning,
+                stacklevel=4,
+            )
             continue
         if runs_on_nodes(item):
             group.append(item)
@@ -228,6 +237,19 @@ def _given(relations: Iterable[Any], nonfinite: str, strategy: str) -> list[Any]
             steps.append(item)
     steps += close()
     return steps
+
+
+def leaves_out(relation: Relation, nonfinite: str) -> bool:
+    """Return True if ``nonfinite="keep"`` leaves a relation out, since it assumes finite values.
+
+    Parameters
+    ----------
+    relation : Relation
+        The relation.
+    nonfinite : {"assume", "keep"}
+        As in :func:`rewrite_graph`.
+    """
+    return nonfinite == "keep" and relation.specials != "kept"
 
 
 @checks_arguments

@@ -31,6 +31,11 @@ _UNDEFINED = (
     "The built side is not defined here, but the other side is: add a condition (where=) that "
     "excludes such values, such as rg.positiveo(x) or rg.nonzeroo(x)."
 )
+_UNDEFINED_REVERSED = (
+    "The built side is not defined here, but the other side is: add a condition (where=) that "
+    "excludes such values, such as rg.nonnegativeo(x), or rewrite only in the direction in which "
+    "the relation is declared (rg.optimize takes both)."
+)
 _OF_PROBLEM = {
     CHANGES_TYPE: (
         "Add a condition (where=) on the shapes and dtypes for which the sides have one type."
@@ -71,7 +76,9 @@ def _fix(counterexample: Counterexample, floats: bool) -> str:
         return _dtype(counterexample, floats) or (_SIZES if shapes else _OF_VALUES)
     if what != CHANGES_VALUE:
         return _OF_PROBLEM.get(what, _SIZES)
-    false = _UNDEFINED if _is_undefined(counterexample) else _DIFFERENT
+    false = _DIFFERENT
+    if _is_undefined(counterexample):
+        false = _UNDEFINED_REVERSED if counterexample.relation.backward else _UNDEFINED
     return _dtype(counterexample, floats) or false
 
 

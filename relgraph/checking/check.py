@@ -9,7 +9,7 @@ from typing import Any
 
 from relgraph.checking import promises
 from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
-from relgraph.checking.branches.coverage import keeps_branches
+from relgraph.checking.branches.coverage import keeps_branches, stays_defined
 from relgraph.checking.generators.cases import clauses_of
 from relgraph.checking.generators.instances import input_names
 from relgraph.checking.outcome import Outcome
@@ -30,6 +30,7 @@ CHECKS: dict[str, Callable[[Relation], Outcome]] = {
     "values of equal sizes": promises.keeps_equal_sizes,
     "special values": promises.keeps_specials,
     "values on branches": keeps_branches,
+    "where it is defined": stays_defined,
     "exact values in float64": promises.keeps_digits,
     "exact values in float32": partial(promises.keeps_digits, dtype="float32"),
     "values of other dtypes": promises.keeps_every_dtype,
@@ -57,7 +58,9 @@ def check(
     finding none proves nothing.  If an op branches on values, such as ``where`` or ``clip``, the
     check searches for values that take each branch; if none takes some branch, the relation is
     undecided.  The report also lists matrix products on which the relation is false and does not
-    fire, and inputs for which it loses digits; these are not failures.
+    fire, and inputs for which it loses digits; these are not failures.  Nor are values for which
+    the reverse of a relation with ``specials="assumes_finite"`` turns a number into NaN: they are
+    failures if you check ``relation.reversed``, or if a mode runs that direction.
 
     For a selection, the report lists relations that never fire because others fire first, that undo
     each other, that follow from the others, or whose conditions nothing satisfies, and pairs that
@@ -164,9 +167,9 @@ def check_relation(
 
 
 def _relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
-    """Return a relation with the same clauses and other labels."""
+    """Return a relation with the same clauses and other labels, in the same direction."""
     forward = _forward(relation)
-    return Relation(
+    made = Relation(
         forward.name,
         forward.goal,
         clauses=forward.clauses,
@@ -177,6 +180,7 @@ def _relabelled(relation: Relation, rounding: str, specials: str) -> Relation:
         doc=forward.doc,
         location=forward.location,
     )
+    return made.reversed if relation.backward else made
 
 
 def _forward(relation: Relation) -> Relation:
@@ -195,6 +199,8 @@ def _report(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
         of_direction = outcomes[direction.label] = dict[str, Outcome]()
         for name, run in checks.items():
             outcome = of_direction[name] = run(direction)
+            if outcome.undefined is not None and direction.backward == relation.backward:
+                outcome = replace(outcome, failure=outcome.undefined, undefined=None)
             if outcome.failure is not None:
                 failure = advised(outcome.failure, _covered(of_direction))
                 of_direction[name] = replace(outcome, failure=failure)

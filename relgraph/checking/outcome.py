@@ -89,6 +89,12 @@ class Counterexample:
             for name, value in zip(("expected", "computed"), results, strict=True):
                 yield name, shown(value, in_full=alike)
 
+    def example(self) -> str:
+        """Return the counterexample in one line."""
+        expected, computed = map(shown, (self.problem.expected, self.problem.computed))
+        change = f"{self.graph}  ->  {self.result} turns {expected} into {computed}"
+        return f"{change} at {_assigned(self.values)}"
+
     def error(self) -> UnsoundRelationError:
         """Return the counterexample as an error."""
         error = UnsoundRelationError(
@@ -110,6 +116,11 @@ def shown(value: Any, *, in_full: bool = False) -> str:
     return str(value)
 
 
+def _assigned(values: Mapping[str, Any]) -> str:
+    """Write the values of inputs in one line."""
+    return ", ".join(f"{name} = {shown(v, in_full=True)}" for name, v in values.items())
+
+
 @dataclass(frozen=True)
 class Loss:
     """An example on which a direction loses digits that its matched side keeps."""
@@ -120,9 +131,9 @@ class Loss:
     errors: tuple[float, float]  # the relative error of each graph
 
     def __str__(self) -> str:
-        at = ", ".join(f"{name} = {shown(v, in_full=True)}" for name, v in self.values.items())
         first, second = self.errors
-        return f"{self.graph}  ->  {self.result} is off by {second:.0e} beside {first:.0e} at {at}"
+        change = f"{self.graph}  ->  {self.result} is off by {second:.0e} beside {first:.0e}"
+        return f"{change} at {_assigned(self.values)}"
 
 
 @dataclass(frozen=True)
@@ -145,6 +156,8 @@ class Outcome:
         Graphs of the matched side on which the direction is false and does not fire.
     loss : Loss or None
         An example on which the direction loses digits.
+    undefined : Counterexample or None
+        Values for which the direction is undefined, although the graph that it matches is not.
     """
 
     tried: int = 0
@@ -155,3 +168,4 @@ class Outcome:
     scalars_only: tuple[Clause, ...] = ()
     left_out: tuple[Variable, ...] = ()
     loss: Loss | None = None
+    undefined: Counterexample | None = None

@@ -65,7 +65,7 @@ class Promise:
     defined : bool
         Whether the built graph must have a value wherever the matched graph has one, even if the
         label assumes finite values.  This is required of the direction in which a relation is
-        written.
+        written, and of one that a mode runs.
     """
 
     rounding: str
@@ -82,7 +82,8 @@ def promise_of(relation: Relation) -> Promise:
     excused = "nothing"
     if "stabilize" in relation.tags:
         excused = "graph" if is_stabilising(relation) else "both"
-    return Promise(relation.rounding, relation.specials, excused, not relation.backward)
+    defined = not relation.backward or _registered(relation)
+    return Promise(relation.rounding, relation.specials, excused, defined)
 
 
 def disagreement(

@@ -55,6 +55,8 @@ class RelationReport:
         For each direction, graphs of its matched side on which it is false and does not fire.
     unstable : mapping of str to Loss
         An example for each direction that loses digits.
+    undefined : mapping of str to Counterexample
+        An example for each direction that is undefined where the graph that it matches is not.
     scalars_only : mapping of str to tuple of Clause
         For each direction, clauses that fire on scalars only, although arrays fit.
     """
@@ -76,12 +78,9 @@ class RelationReport:
         self.unreached = self._of_outcomes(lambda o: o.unreached)
         self.left_out = self._of_outcomes(lambda o: o.left_out)
         self.scalars_only = self._of_outcomes(lambda o: o.scalars_only)
-        self.unstable = {
-            label: outcome.loss
-            for label, by_name in outcomes.items()
-            for outcome in by_name.values()
-            if outcome.loss is not None
-        }
+        each = [(label, o) for label, by_name in outcomes.items() for o in by_name.values()]
+        self.unstable = {label: o.loss for label, o in each if o.loss is not None}
+        self.undefined = {label: o.undefined for label, o in each if o.undefined is not None}
 
     def _of_outcomes(self, field: Callable[[Outcome], tuple[T, ...]]) -> dict[str, tuple[T, ...]]:
         """Return what the outcomes of each direction list in a field, where there is something."""
@@ -144,6 +143,8 @@ class RelationReport:
             rows += [("branches taken", x) for x in _by_node(self.reached.get(label, ()))]
             if label in self.unstable:
                 rows += [("loses digits", self.unstable[label])]
+            if label in self.undefined:
+                rows += [("undefined", self.undefined[label].example())]
             rows += [("false, and left alone", _typed(x)) for x in self.left_out.get(label, ())[:2]]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
         if not self:

@@ -47,12 +47,15 @@ class Work:
         The bytes that it reads and writes.
     itemsize : int
         The bytes of one element of its result.
+    calls : int or Polynomial
+        How many calls of the library it makes.
     """
 
     op: Op | None
     operations: tuple[tuple[str, Number], ...]
     bytes: Number
     itemsize: int
+    calls: Number = 1
 
     @property
     def flops(self) -> Number:
@@ -62,11 +65,12 @@ class Work:
     def at(self, sizes: Mapping[str, int]) -> Work:
         """Return the work for given sizes."""
         operations = tuple([(rate, at(n, sizes)) for rate, n in self.operations])
-        return Work(self.op, operations, at(self.bytes, sizes), self.itemsize)
+        moved, calls = at(self.bytes, sizes), at(self.calls, sizes)
+        return Work(self.op, operations, moved, self.itemsize, calls)
 
     def seconds(self, machine: Machine) -> float:
         """Return the estimated time, for sizes that are numbers."""
-        counts = [*(n for _, n in self.operations), self.bytes]
+        counts = [*(n for _, n in self.operations), self.bytes, self.calls]
         names = sorted({name for n in counts for name in getattr(n, "names", ())})
         if names:
             raise ArgumentError(
@@ -74,7 +78,8 @@ class Work:
                 fix=f"Give them: rg.cost(graph, sizes={{{names[0]!r}: 1000, ...}}), or .at(...).",
             )
         operations: Any = self.operations
-        return machine.seconds(self.op, operations, self.bytes, self.itemsize)  # type: ignore[arg-type]
+        counted: Any = self.bytes, self.itemsize, self.calls
+        return machine.seconds(self.op, operations, *counted)
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,8 +174,8 @@ class Cost:
         ----------
         other : Cost
             The other cost.
-        measure : {"flops", "bytes", "kernels", "library_calls", "peak_memory"}
-            What to compare.
+        measure : {"flops", "bytes", "kernels", "library_calls", "peak_memory", "seconds"}
+            What to compare.  For "seconds", no cost may depend on sizes: the time is no polynomial.
         assuming : mapping of str to int, optional
             For a size, the least value to consider, 1 by default.
 
@@ -180,6 +185,11 @@ class Cost:
             -1 if this cost is at most the other one for all such sizes, 0 if they are equal, 1 if
             the other one is at most this one; None if neither is known.
 
+        Raises
+        ------
+        ArgumentError
+            For a measure that does not exist, what is no Cost, or times that depend on sizes.
+
         Examples
         --------
         >>> import relgraph as rg
@@ -187,10 +197,22 @@ class Cost:
         >>> x = rg.vector("x", shape=("n",))
         >>> rg.cost(A @ (B @ x)).compare(rg.cost((A @ B) @ x))
         -1
+        >>> few, many = rg.cost(rg.exp(x), sizes={"n": 9}), rg.cost(rg.exp(x), sizes={"n": 9000})
+        >>> few.compare(many, "seconds")
+        -1
         """
+        if not isinstance(other, Cost):
+            raise ArgumentError(
+                f"a cost compares with a cost, not with {kind_of(other)}",
+                fix="Write cost.compare(rg.cost(graph)).",
+            )
+        if measure == "seconds":
+            return (self.seconds > other.seconds) - (self.seconds < other.seconds)
         if measure not in MEASURES:
             raise ArgumentError(
-                f"there is no measure {measure!r}", {"measures": ", ".join(MEASURES)}, "Use one."
+                f"there is no measure {measure!r}",
+                {"measures": ", ".join((*MEASURES, "seconds"))},
+                "Use one of these.",
             )
         shifts: dict[str, Any] = {
             name: Polynomial.of(name) + (value - 1) for name, value in (assuming or {}).items()
@@ -386,7 +408,11 @@ def _work(step: Step, types: _Types) -> Work:
     if op is not None:
         moved = _plain(moved - op.unread(tuple(map(types.of, _nodes(step)[0].inputs))))
     dtype = getattr(step.results[0].type, "dtype", None)
-    return Work(op, tuple(parts), moved, 8 if dtype is None else dtype.itemsize)
+    calls: Number = 1
+    if op is not None:
+        (node,) = _nodes(step)
+        calls = op.calls(tuple(map(types.of, node.inputs)), types.of(node))
+    return Work(op, tuple(parts), moved, 8 if dtype is None else dtype.itemsize, calls)
 
 
 def _peak(graph: FunctionGraph, steps: list[Step], types: _Types) -> Number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -19,6 +20,8 @@ from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import PatternNode, subterms
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import describe
+
+_WORD = re.compile(r"[^\W_]+")
 
 
 @record
@@ -70,15 +73,16 @@ class CatalogueRow:
             if isinstance(x, PatternNode)
         )
 
-    def rank(self, word: str) -> int | None:
-        """Return how well a word fits, 0 best; None if it does not occur."""
+    def rank(self, word: str, whole: bool) -> int | None:
+        """Return how well a word fits, 0 best; None if it does not occur, or not as a whole."""
         doc = self.item.__doc__ or ""
-        named = (self.name, self.theme)
+        named = (self.name, self.name.removesuffix("o"), self.theme)
         places = ({self.name}, self.ops, self.tags, named, self.ops, self.identity, (doc,))
         for i, texts in enumerate(places):
-            exact = i < 3
-            if any(word == t.lower() if exact else word in t.lower() for t in texts):
-                return i
+            for text in map(str.lower, texts):
+                parts = _WORD.findall(text) if whole else text
+                if word == text if i < 3 else word in parts:
+                    return i
         return None
 
 
@@ -144,7 +148,9 @@ def catalogue(text: str = "") -> Catalogue:
     ----------
     text : str
         Words that must all occur in a relation's name, ops, tags, theme, identity or docstring;
-        the tags include other frameworks' names of rewrites.  The empty text matches everything.
+        the tags include other frameworks' names of rewrites.  ``"log"`` does not match
+        ``logical_and``: parts of words match only if nothing matches the whole word.  The empty
+        text matches everything.
 
     Returns
     -------
@@ -173,15 +179,23 @@ def catalogue(text: str = "") -> Catalogue:
             fix='Write rg.catalogue("softmax"), or rg.catalogue() for everything.',
         )
     words = text.lower().split()
+    rows = every_row()
     ranked = []
-    for row in every_row():
-        ranks = [row.rank(word) for word in words]
+    for row, *ranks in zip(rows, *[_ranks(rows, word) for word in words], strict=True):
         if None not in ranks:
             ranked.append((max([r for r in ranks if r is not None], default=0), row))
     exact = [row for rank, row in ranked if rank == 0] if words else []
     if exact:
         return Catalogue(exact, text)
     return Catalogue([row for _, row in sorted(ranked, key=lambda pair: pair[0])], text)
+
+
+def _ranks(rows: Sequence[CatalogueRow], word: str) -> list[int | None]:
+    """Return how well a word fits each row, as a part of a word only if it fits none as a whole."""
+    ranks = [row.rank(word, whole=True) for row in rows]
+    if any(r is not None for r in ranks):
+        return ranks
+    return [row.rank(word, whole=False) for row in rows]
 
 
 @cache

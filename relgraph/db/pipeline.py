@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
 
 from relgraph.db.entries import Entry, LoweringChoice, width_of
 from relgraph.db.query import RewriteDatabaseQuery
@@ -12,11 +12,10 @@ from relgraph.ir.node import Variable
 from relgraph.rewriting.budgets import SIMPLER
 from relgraph.rewriting.rewriters import (
     EquilibriumGraphRewriter,
+    Run,
     SequentialGraphRewriter,
     item_name,
 )
-
-State = TypeVar("State")
 
 
 class Phase(EquilibriumGraphRewriter):
@@ -58,22 +57,20 @@ class Rounds(SequentialGraphRewriter):
 
     rounds: ClassVar[int] = 4
 
-    def in_rounds(
-        self, run: Callable[[Any, State], State], graph: State, same: Callable[[State, State], bool]
-    ) -> State:
-        """Return the graph after all rounds; see :class:`SequentialGraphRewriter`."""
-        starts: list[State] = []
+    def in_rounds(self, run: Run, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        """Return the outputs after all rounds; see :class:`SequentialGraphRewriter`."""
+        starts: list[tuple[Variable, ...]] = []
         stages = {x: x.with_memory() if hasattr(x, "with_memory") else x for x in self.rewriters}
         is_cycle = False
 
-        def step(rewriter: Any, graph: State) -> State:
+        def step(rewriter: Any, now: tuple[Variable, ...]) -> tuple[Variable, ...]:
             nonlocal is_cycle
             if rewriter is self.rewriters[0]:
-                is_cycle = any([same(graph, start) for start in starts])
-                starts.append(graph)
-            return graph if is_cycle else run(stages[rewriter], graph)
+                is_cycle = now in starts
+                starts.append(now)
+            return now if is_cycle else run(stages[rewriter], now)
 
-        return super().in_rounds(step, graph, same)
+        return super().in_rounds(step, outputs)
 
 
 class Pipeline(Rounds):

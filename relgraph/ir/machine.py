@@ -2,7 +2,8 @@
 
 The time of an application is the overhead of its call, plus the longer of the times for its
 arithmetic and for the bytes that it moves.  An op says by which rates its arithmetic runs
-(:attr:`Op.rate`, :meth:`Op.work`) and what a call costs (:attr:`Op.overhead`); a
+(:attr:`Op.rate`, :meth:`Op.work`), and how many calls it makes, at which cost (:meth:`Op.calls`,
+:attr:`Op.overhead`); a
 :class:`Machine` has the rates.
 
 Rewriting decides by :data:`FIXED`, so that its results don't depend on the machine it runs on.
@@ -64,7 +65,8 @@ class Machine:
     ----------
     loop, product, factorisation, substitution : Rate
         The rates that ops name: of loops over elements, of products by BLAS, of factorisations by
-        LAPACK, and of systems with triangular factors.
+        LAPACK, and of systems with triangular factors.  Loops differ most, from 8e9 for ``tanh``
+        to 43e9 for a polynomial in ``benchmarks/costs.py``; the fixed rate is between these.
     caches : tuple of (float, float)
         For each level of the memory, how many bytes it holds and how many move in a second; the
         last one holds any number.
@@ -74,7 +76,7 @@ class Machine:
         The seconds that a call of a compiled kernel takes, apart from its loop.
     """
 
-    loop: Rate = Rate(10e9)
+    loop: Rate = Rate(18e9)
     product: Rate = Rate(40e9, 0.8e-9)
     factorisation: Rate = Rate(40e9, 4e-9)
     substitution: Rate = Rate(40e9, 2e-9)
@@ -94,7 +96,9 @@ class Machine:
                 return moved / speed
         raise AssertionError("the last level of the memory holds everything")
 
-    def seconds(self, op: Op | None, work: Work, moved: float, itemsize: int = 8) -> float:
+    def seconds(
+        self, op: Op | None, work: Work, moved: float, itemsize: int = 8, calls: float = 1
+    ) -> float:
         """Return the time of one application, or of one kernel.
 
         Parameters
@@ -107,8 +111,10 @@ class Machine:
             The bytes that are read and written.
         itemsize : int
             The bytes of one element of the result.
+        calls : float
+            How many calls the application makes.
         """
-        call = self.kernel if op is None else op.overhead * 1e-9 * self.calls
+        call = self.kernel if op is None else op.overhead * 1e-9 * self.calls * calls
         if op is not None and op.view:
             return call
         arithmetic = 0.0
@@ -185,7 +191,8 @@ def op_seconds(
     dtype = getattr(result, "dtype", None)
     moved = sum(map(nbytes, operands)) + nbytes(result) - op.unread(operands)
     work = op.work(flops, operands, result)
-    return machine.seconds(op, work, moved, 8 if dtype is None else dtype.itemsize)
+    itemsize = 8 if dtype is None else dtype.itemsize
+    return machine.seconds(op, work, moved, itemsize, op.calls(operands, result))
 
 
 __all__ = ["FIXED", "Machine", "Rate", "node_seconds", "op_seconds"]

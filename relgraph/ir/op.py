@@ -449,6 +449,22 @@ class Op:
         """
         return ((self.rate, flops),)
 
+    def calls(self, types: tuple[Any, ...], result: Any) -> Any:
+        """Return how many calls of a library one application makes.
+
+        Parameters
+        ----------
+        types, result
+            As for :meth:`flops`.
+
+        Returns
+        -------
+        int or Polynomial
+            1 by default.  An op that passes the matrices of a batch to a library one at a time
+            makes as many calls.
+        """
+        return 1
+
     def unread(self, types: tuple[Any, ...]) -> Any:
         """Return how many bytes of its operands an application does not read.
 

@@ -46,7 +46,7 @@ class Fusion:
         Whether kernels read slices, transposes and other views through their strides.
     again
         The largest weight of a scalar that every kernel computes again instead of reading it.  Such
-        a scalar depends on scalar inputs only.
+        a scalar depends on scalar inputs only, and a loop over an array needs it.
     gathers
         Whether kernels read elements of a vector at the indices in an array.
     """
@@ -155,7 +155,15 @@ class Regions:
                     weight += weights.get(j, self.fusion.again)
             if weight <= self.fusion.again:
                 weights[i] = weight
-        return set(weights)
+        needed: set[int] = set()  # by loops over arrays, which would wait for other kernels
+        for i in sorted(weights, reverse=True):
+            if any([j in needed or self._loops(j) for j in self.users[i]]):
+                needed.add(i)
+        return needed
+
+    def _loops(self, i: int) -> bool:
+        """Return True if a node is computed in a loop over the elements of an array."""
+        return self.role[i] in (MAP, REDUCE) and self.loop(i) != ()
 
     def is_read(self, i: int, j: int) -> bool:
         """Return True if ``j``, in another kernel than ``i``, reads the stored value of ``i``."""

@@ -38,9 +38,10 @@ class GatherRule:
 
     Operands with the key ``key`` may go into buckets.  A rule ``collects`` if it computes one
     coefficient from those of like terms, as ``a x + b x = (a + b) x`` does.  It is ``linear`` if it
-    gathers terms with coefficients as well: ``2 A x + 3 A y = A (2 x + 3 y)``, since what is
-    additive commutes with numbers.  It is ``factoring`` if the element is the product of a shared
-    factor and another: then a number, or 1, may stand in the place of the other.
+    gathers terms that have a coefficient in common: ``2 log(x) + 2 log(y) = 2 log(x y)``.  It
+    ``spreads`` if it gathers terms with different ones as well: ``2 A x + 3 A y = A (2 x + 3 y)``,
+    since what is additive commutes with numbers.  It is ``factoring`` if the element is the product
+    of a shared factor and another: then a number, or 1, may stand in the place of the other.
     """
 
     TERMS = frozenset({"own", "_reductions"})  # attributes that are not on disk
@@ -62,14 +63,7 @@ class GatherRule:
             and self.key is self.kind.scale
             and self._unit(block.element) is not None
         )
-        self.linear = (
-            bool(self.kind.scaling)
-            and is_linear(rewrite)
-            and any(
-                isinstance(x, Block) and x.op is op and x.element == self.own
-                for x in subterms(rewrite.result)
-            )
-        )
+        self.linear = bool(self.kind.scaling) and is_linear(rewrite) and not self.collects
         self.spreads = self.linear and takes_coefficients(rewrite)
         self.factoring = (
             not self.guarded
@@ -107,7 +101,7 @@ class GatherRule:
             compiler.done = own
         compiler.done = [c for c in compiler.done if c not in self._reductions]
         compiler.env = {v: f"s{i}" for i, v in enumerate(shared)} | {self.own: "terms"}
-        compiler.signed = self.linear
+        compiler.signed = self.spreads
         if shared:
             compiler.let("".join(f"s{i}, " for i in range(len(shared))) + "*_ = key")
         compiler.finish("t", "group")
@@ -318,7 +312,7 @@ class GatherRule:
         terms = owns
         if self.linear and (view.negative or view.flipped or view.cores):
             scales = tuple([self._scale(i, view) for i in slots])
-            if any([x.type.dtype is not group[0].type.dtype for x in owns]):
+            if self.spreads and any([x.type.dtype is not group[0].type.dtype for x in owns]):
                 return None
             terms, number, negative = self.kind.spread(owns, scales)
             if all([c == 1 for c in scales]):
@@ -342,12 +336,18 @@ class GatherRule:
 
 
 def takes_coefficients(rewrite: Rewrite) -> bool:
-    """Return True if terms may take different coefficients inside: no condition restricts them.
+    """Return True if terms may take different coefficients inside.
 
-    From ``abs(x) + abs(y) = abs(x + y)`` for nonnegative x and y nothing follows for ``-y``.
+    A sum of the terms must be on the other side, and no condition may restrict them: from
+    ``abs(x) + abs(y) = abs(x + y)`` for nonnegative x and y nothing follows for ``-y``.
     """
-    own = rewrite.pattern.own[0]
-    return not any(
+    block = rewrite.pattern
+    own = block.own[0]
+    adds = any(
+        isinstance(x, Block) and x.op is block.op and x.element == own
+        for x in subterms(rewrite.result)
+    )
+    return adds and not any(
         not getattr(c.function, "of_type", False) and any(own in variables(x) for x in c.args)
         for c in rewrite.conditions
     )

@@ -52,8 +52,8 @@ class Clause:
         return f"{text(self.left)} = {text(self.right)}{where}"
 
 
-# What deciding whether a firing pays asks of a rewrite.
-FIRING_FACTS = ("may_recompute", "gathers", "shallow")
+# What a firing asks of its rewrite.
+FIRING_FACTS = ("may_recompute", "gathers", "shallow", "window")
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,25 @@ class Rewrite:
     def gathers(self) -> bool:
         """Whether the pattern is a block, which matches any number of operands."""
         return isinstance(self.pattern, Block)
+
+    @cached_property
+    def window(self) -> int:
+        """How many neighbours in a sequence it replaces, whatever stands on either side of them.
+
+        It is 2 for ``f(*a, x, y, *b) = f(*a, z, *b)``, and 0 unless both sides have this form.
+        """
+        pattern, result = self.pattern, self.result
+        sides = [x for x in (pattern, result) if isinstance(x, PatternNode) and len(x.args) > 1]
+        if len(sides) < 2 or pattern.op != result.op or isinstance(pattern.op, PatternVariable):
+            return 0
+        before, *inner, after = pattern.args
+        first, *built, last = result.args
+        ends = (before, after)
+        if not all(isinstance(x, Rest) for x in ends) or ends != (first, last) or before == after:
+            return 0
+        used = [v for x in (*inner, *built) for v in variables(x)]
+        used += [v for c in self.conditions for x in c.args for v in variables(x)]
+        return 0 if before.variable in used or after.variable in used else len(inner)
 
     @cached_property
     def ranks(self) -> RankClasses | None:

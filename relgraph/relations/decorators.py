@@ -126,7 +126,7 @@ def identity(
         broadcast=broadcast, doc=function.__doc__ or "", location=location, budget=budget,
     )  # fmt: skip
     _declared_as(result, function)
-    _check_directions(result)
+    check_directions(result)
     return result
 
 
@@ -214,14 +214,7 @@ def as_relation(x: Any) -> Relation:
     )
 
 
-def check_declaration(relation: Relation) -> None:
-    """Raise an error for a relation of the catalogue that is not a valid identity."""
-    for clause in relation.clauses or ():
-        check_clause(clause, relation.name, relation.location)
-    _check_directions(relation)
-
-
-def _check_directions(relation: Relation) -> None:
+def check_directions(relation: Relation) -> None:
     """Raise an error if neither direction can run; it says why the forward one cannot."""
     if all(is_bound(clause, backward=False) for clause in relation.clauses or ()):
         return

@@ -17,14 +17,15 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.matcher_store import stored
+from relgraph.relations.neighbours import everywhere
 from relgraph.relations.operand_index import EACH, SEQUENCE, plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
 KEPT = 10_000  # combinations of keys that are remembered
 
-Matcher = Callable[[Variable], Any]
 Accepts = Callable[[Variable, Any], bool]
+Matcher = Callable[[Variable, Accepts | None], Any]
 
 
 class PlainMatcher:
@@ -34,7 +35,7 @@ class PlainMatcher:
     the parameters of the op open, one matcher serves all ops of its class.
     """
 
-    __slots__ = ("_by_keys", "_choices", "_compiled", "_roles", "clauses", "op")
+    __slots__ = ("_by_keys", "_compiled", "_roles", "clauses", "op")
 
     def __init__(self, op: Op, clauses: Sequence[tuple[Relation, int]]) -> None:
         self.op = op
@@ -42,7 +43,6 @@ class PlainMatcher:
         self._roles = [relation.forms[number][1] for relation, number in clauses]
         self._compiled: dict[tuple[int, ...], Matcher | None] = {(): None}
         self._by_keys: dict[Any, Matcher | None] = {}
-        self._choices: dict[tuple[int, ...], Callable[..., Any]] = {}
 
     def __call__(self, node: Variable, accepts: Accepts | None = None) -> Any:
         """Return the result of the first rewrite that matches a node, or None.
@@ -67,52 +67,65 @@ class PlainMatcher:
         if match is None:
             return None
         try:
-            fired = match(node)
-            if fired is None or accepts is None or not fired[1].may_recompute:
-                return fired
-            if accepts(node, fired):
-                return fired
-            return self._choosing(keys)(node, accepts)
+            if accepts is None or self.op.arity is not None:
+                return match(node, accepts)
+            return self._first_accepted(node, self._fitting(keys), accepts)
         except OutOfSteps:
             raise self._endless(node) from None
 
-    def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
-        """Compile the rewrites that operands with these keys could match."""
-        numbers = self._fitting(keys)
-        if numbers not in self._compiled:
-            clauses = [self.clauses[i] for i in numbers]
-            self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
-        if len(self._by_keys) >= KEPT:
-            self._by_keys.clear()
-        matcher = self._by_keys[keys] = self._compiled[numbers]
+    def _first_accepted(self, node: Variable, numbers: tuple[int, ...], accepts: Accepts) -> Any:
+        """Return the first firing of some clauses that is accepted, for operands in a sequence.
+
+        A rewrite of neighbours is tried on each of them apart from the others.
+        """
+        while numbers:
+            match = self._matcher(numbers)
+            fired = None if match is None else match(node, None)
+            if fired is None or not fired[1].may_recompute or accepts(node, fired):
+                return fired
+            refused = fired[1]
+            if refused.window:
+                fired = everywhere(self, node, refused, accepts)
+            else:
+                fired = self.only(refused)(node, accepts)
+            if fired is not None:
+                return fired
+            numbers = tuple([i for i in numbers if i > self._number(refused)])
+        return None
+
+    def only(self, rewrite: Rewrite) -> Matcher:
+        """Return the matcher of one of the rewrites."""
+        matcher = self._matcher((self._number(rewrite),))
+        assert matcher is not None
         return matcher
 
-    def _compile(self, numbers: Sequence[int]) -> Matcher | None:
-        """Compile clauses, or return None if none of them runs."""
-        runs = self._rewrites(numbers)
-        return compile_plain(self.op, runs) if runs else None
+    def _number(self, rewrite: Rewrite) -> int:
+        """Return the number of the clause of a rewrite."""
+        return self.clauses.index((rewrite.source, rewrite.source.number_of(rewrite)))
 
-    def _choosing(self, keys: tuple[Any, ...]) -> Callable[..., Any]:
-        """Return the same with a choice among matches, compiled when one is refused."""
-        numbers = self._fitting(keys)
-        matcher = self._choices.get(numbers)
-        if matcher is None:
-            clauses = [self.clauses[i] for i in numbers]
-            matcher = self._choices[numbers] = stored(
-                "choice",
-                clauses,
-                lambda: compile_plain(self.op, self._rewrites(numbers), choosing=True),
-            )
+    def _made(self, keys: tuple[Any, ...]) -> Matcher | None:
+        """Return the matcher of the rewrites that operands with these keys could match."""
+        if len(self._by_keys) >= KEPT:
+            self._by_keys.clear()
+        matcher = self._by_keys[keys] = self._matcher(self._fitting(keys))
         return matcher
 
     def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the numbers of the clauses that operands with these keys could match."""
         return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])
 
-    def _rewrites(self, numbers: Sequence[int]) -> list[Rewrite]:
-        """Return the rewrites of some clauses, in order."""
+    def _matcher(self, numbers: tuple[int, ...]) -> Matcher | None:
+        """Return the matcher of some clauses, compiled at its first use."""
+        if numbers not in self._compiled:
+            clauses = [self.clauses[i] for i in numbers]
+            self._compiled[numbers] = stored("match", clauses, lambda: self._compile(numbers))
+        return self._compiled[numbers]
+
+    def _compile(self, numbers: Sequence[int]) -> Matcher | None:
+        """Compile clauses, or return None if none of them runs."""
         rewrites = [self.clauses[i][0].rewrite(self.clauses[i][1]) for i in numbers]
-        return [x for x in rewrites if x is not None]
+        runs = [x for x in rewrites if x is not None]
+        return compile_plain(self.op, runs) if runs else None
 
     def _endless(self, node: Variable) -> RelgraphError:
         """Return the error for a match that used up its steps."""
@@ -120,7 +133,7 @@ class PlainMatcher:
         for rewrite in rewrites:
             if rewrite is not None:
                 try:
-                    compile_plain(self.op, [rewrite])(node)
+                    compile_plain(self.op, [rewrite])(node, None)
                 except OutOfSteps:
                     return endless(rewrite)
         raise AssertionError(rewrites)

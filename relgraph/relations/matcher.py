@@ -593,8 +593,8 @@ class Compiler:
         """Make the remaining tests, build the result, and return it.
 
         ``like`` is an expression for the type that is replaced, ``place`` one for the nodes that
-        show its shape, and ``extra`` is appended to the returned values.  With ``choosing``, the
-        result is returned only if ``accepts`` does.
+        show its shape, and ``extra`` is appended to the returned values.  With ``choosing``, a
+        result that may compute more than it saves is returned only if ``accepts`` does.
         """
         self.conditions()
         classes = self.rewrite.ranks
@@ -629,7 +629,9 @@ class Compiler:
         self.let("except REFUSED:")
         self.let("    r = None")
         values = f"r, {tag}, ({bound}){extra}"
-        test = f"r is not None and accepts({place}, ({values}))" if choosing else "r is not None"
+        test = "r is not None"
+        if choosing and self.rewrite.may_recompute:
+            test += f" and (accepts is None or accepts({place}, ({values})))"
         self.let(f"if {test}: return {values}  # {self.rewrite.relation}")
 
     def build(self, term: Term, body: list[str], like: str, root: bool = False) -> str:
@@ -758,13 +760,11 @@ def endless(rewrite: Rewrite) -> RelationError:
     )
 
 
-def compile_plain(
-    op: Op, rewrites: Sequence[Rewrite], choosing: bool = False
-) -> Callable[..., Any]:
+def compile_plain(op: Op, rewrites: Sequence[Rewrite]) -> Callable[..., Any]:
     """Return the matcher of a head op that is not associative and commutative.
 
-    With ``choosing``, it takes a predicate beside the node, and goes on to the next match unless
-    ``accepts(node, (result, rewrite, bindings))``.
+    It takes a predicate, or None, beside the node.  A match of a rewrite that may compute more than
+    it saves counts only if ``accepts(node, (result, rewrite, bindings))``.
     """
     names = Names()
     bodies = []
@@ -774,7 +774,7 @@ def compile_plain(
             compiler.match_operands(rewrite.pattern, "n", head=False)
         else:
             compiler.match_node(rewrite.pattern, "n", head=False)
-        compiler.finish("n.type", "n", choosing=choosing)
+        compiler.finish("n.type", "n", choosing=True)
         bodies.append(compiler.lines)
     doc = f"Match an application of {op.name}."
-    return names.function("match", "n, accepts" if choosing else "n", bodies, doc)
+    return names.function("match", "n, accepts", bodies, doc)

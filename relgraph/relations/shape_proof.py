@@ -41,7 +41,7 @@ def proved(
     """
     if built is None:
         return None
-    ends = _nodes(bound)
+    ends = nodes_of(bound)
     roots = (place,) if isinstance(place, Variable) else tuple(place)
     limit = LIMIT + 4 * (len(ends) + len(roots))
     if ends and not _unknown(ends) and _sized(built, ends, limit):
@@ -128,7 +128,7 @@ def covered(node: Variable, operand: Variable) -> bool:
     return a is b or a.shape == b.shape or covers(a.shape, b.shape)
 
 
-def _nodes(bound: Iterable[Any]) -> dict[Variable, None]:
+def nodes_of(bound: Iterable[Any]) -> dict[Variable, None]:
     """Return the nodes among bindings, also those in lists."""
     nodes: dict[Variable, None] = {}
     for x in bound:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from relgraph.errors import BudgetError, OscillationError, count_of
 from relgraph.ir.node import Variable
+from relgraph.relations.neighbours import Firings
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.selection import Selection, relation_of
 from relgraph.settings import config
@@ -44,6 +45,11 @@ WORK = 1_000_000  # operands of sums and products to visit, in addition to 20 fo
 
 # When the rewriting of the present graph must end, by the monotonic clock; None for no limit.
 END: ContextVar[float | None] = ContextVar("relgraph_end", default=None)
+
+
+def is_over(end: float | None) -> bool:
+    """Return whether a time of the monotonic clock has passed; None never does."""
+    return end is not None and monotonic() > end
 
 
 @contextmanager
@@ -106,21 +112,26 @@ class Limits:
         bindings: tuple[Any, ...],
         firing: Firing | None = None,
     ) -> None:
-        """Log a firing and charge it to the budgets; it takes the whole node unless it is given."""
+        """Log a firing and charge it to the budgets; it takes the whole node unless it is given.
+
+        Several firings on neighbours stand in the place of the bindings.
+        """
         self.why[before] = rewrite.relation
         if self.end is not None:
             self.in_time(rewrite, before)
-        self.firings += 1
+        several = bindings if bindings.__class__ is Firings else ()
+        self.firings += len(several) or 1
         if self.firings > CHAIN:
             self.deepen(before, after, rewrite.relation)
         if self.selection.budgets:
-            self.charge(rewrite, before)
+            self.charge(rewrite, before, len(several) or 1)
         if self.log is not None:
-            self.log.step(before, after, (firing or Firing(rewrite, bindings, (before,), after),))
+            one = firing or Firing(rewrite, bindings, (before,), after)
+            self.log.step(before, after, several or (one,))
 
     def in_time(self, rewrite: Any, before: Variable) -> None:
         """Raise BudgetError if the time of the rewriting is over."""
-        if self.end is not None and monotonic() > self.end:
+        if is_over(self.end):
             raise BudgetError(
                 f"rewriting stopped at the time limit of {config.time_limit:g} s",
                 {"last relation": rewrite.relation, "last graph": before},

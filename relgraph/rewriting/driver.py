@@ -19,6 +19,7 @@ from typing import Any
 from relgraph.ir import forks
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
+from relgraph.relations.neighbours import everywhere
 from relgraph.rewriting.budgets import Limits, Log
 from relgraph.rewriting.firing_cost import FiringCost
 from relgraph.rewriting.interpreter import interpret
@@ -205,6 +206,10 @@ class Driver(Limits):
                 normal[n] = normal[m] = m
                 continue
             result, rewrite, bindings = fired
+            if getattr(rewrite, "window", 0) and bindings.__class__ is tuple:
+                several = everywhere(match, m, rewrite, accepts)
+                if several is not None and len(several[2]) > 1:
+                    result, _, bindings = several
             self.fired(m, result, rewrite, bindings)
             if result in normal or self.settled(result):
                 pop()

@@ -8,13 +8,14 @@ would compute a second exponential to save one product.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from relgraph.ir.cost import node_flops, size
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
+from relgraph.relations.shape_proof import nodes_of
 
 _NOTHING = object()
 
@@ -40,8 +41,6 @@ class FiringCost:
 
     def of_node(self, node: Variable, fired: tuple[Variable, Any, tuple[Any, ...]]) -> bool:
         """Return True if the firing that replaces a node pays."""
-        if not getattr(fired[1], "may_recompute", False):
-            return True
         return self._pays(node, node.inputs, _cost((node,)), fired)
 
     def of_operands(
@@ -77,7 +76,7 @@ class FiringCost:
         ``saved`` is the cost of what goes above the operands ``taken``.
         """
         result, rewrite, bindings = fired
-        bound = _nodes_of(bindings)
+        bound = nodes_of(bindings)
         # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
         # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
         gathers = rewrite.gathers
@@ -89,7 +88,7 @@ class FiringCost:
         if inner and rewrite.shallow and not any(map(self._shares, inner)):
             return True
         new, kept = self._built(result, bound)
-        left, gone = self._released(taken, kept, bound | new.keys())
+        left, gone = self._released(taken, kept, bound.keys() | new.keys())
         once = len(set(taken)) == len(taken)  # otherwise the pattern counts an operand twice
         if len(gone) == len(left) and (left or gathers) and once:
             return True
@@ -193,14 +192,6 @@ class FiringCost:
             if memo[x] is not x or x in refused:
                 del memo[x]
         return refused
-
-
-def _nodes_of(bindings: Iterable[Any]) -> set[Variable]:
-    """Return the bound nodes; a pattern with any number of operands binds lists of them."""
-    bound: set[Variable] = set()
-    for x in bindings:
-        bound.update([y for y in (x if isinstance(x, list) else [x]) if isinstance(y, Variable)])
-    return bound
 
 
 def _cost(nodes: Collection[Variable]) -> tuple[int, int]:

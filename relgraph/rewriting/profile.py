@@ -6,10 +6,9 @@ times every attempt.  It takes longer than an ordinary run; the counts are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
 from time import perf_counter
 from typing import Any
 
@@ -18,10 +17,8 @@ from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite
-from relgraph.relations.discrimination_tree import Accepts, Matcher
-from relgraph.relations.matcher import compile_plain, endless
+from relgraph.relations.discrimination_tree import Accepts, Matcher, PlainMatcher
 from relgraph.relations.operand_index import Firing
-from relgraph.relations.runtime import OutOfSteps
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection
 
@@ -109,23 +106,13 @@ class _ProfiledSelection(Selection):
     def plain(self, op: Op) -> Any:
         matcher: Any = self._plain.get(op)
         if matcher is None and op not in self._plain:
-            rewrites = self.rewrites_of(op, type(op)) if op not in self.ac_ops else []
-            if rewrites:
-                matcher = _one_by_one([self._timed_plain(op, r) for r in rewrites])
+            clauses = self.clauses_of(op, type(op)) if op not in self.ac_ops else []
+            if clauses:
+                matcher = _one_by_one({
+                    x: timed(PlainMatcher(op, [x]), self._counts[x[0].label]) for x in clauses
+                })  # fmt: skip
             self._plain[op] = matcher
         return matcher
-
-    def _timed_plain(self, op: Op, rewrite: Rewrite) -> Matcher:
-        match = compile_plain(op, [rewrite])
-
-        @wraps(match)
-        def bounded(node: Variable) -> Any:
-            try:
-                return match(node)
-            except OutOfSteps:
-                raise endless(rewrite) from None
-
-        return timed(bounded, self._counts[rewrite.relation])
 
     def ac_of(self, op: Any) -> AcMatcher | None:
         known = op in self._ac
@@ -170,17 +157,19 @@ def timed(function: Callable[..., Any], count: Count) -> Callable[..., Any]:
             count.seconds += perf_counter() - start
             count.tried += 1
 
-    call.source = getattr(function, "source", "")  # type: ignore[attr-defined]
     return call
 
 
-def _one_by_one(matchers: Sequence[Matcher]) -> Matcher:
+def _one_by_one(matchers: Mapping[tuple[Any, int], Matcher]) -> Matcher:
     def match(node: Variable, accepts: Accepts | None = None) -> Any:
-        for matcher in matchers:
-            fired = matcher(node)
-            if fired is not None and (accepts is None or accepts(node, fired)):
+        for matcher in matchers.values():
+            fired = matcher(node, accepts)
+            if fired is not None:
                 return fired
         return None
 
-    match.source = "\n".join(m.source for m in matchers)  # type: ignore[attr-defined]
+    def only(rewrite: Rewrite) -> Matcher:
+        return matchers[rewrite.source, rewrite.source.number_of(rewrite)]
+
+    match.only = only  # type: ignore[attr-defined]
     return match

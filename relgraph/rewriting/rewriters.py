@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from operator import is_
 from typing import Any, ClassVar, TypeVar
 
 from relgraph.errors import (
@@ -44,7 +43,7 @@ from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")
-State = TypeVar("State")
+Run = Callable[[Any, tuple[Variable, ...]], tuple[Variable, ...]]
 
 STRATEGIES = ("innermost", "once")
 ROUNDS = 8  # runs of one selection after the first, each on fewer users
@@ -222,7 +221,7 @@ class GraphRewriter:
 
     def _step(self, step: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         if not isinstance(step, Selection):
-            return _applied(step, FunctionGraph(None, outputs)).outputs
+            return _Run()(step, outputs)
         once = self.strategy == "once"
         if self.max_use_ratio is None:
             return _normalised(outputs, step, once)
@@ -265,23 +264,21 @@ class _Contextual:
         self, rewriters: Sequence[NodeRewriter], failure_callback: FailureCallback | None = None
     ) -> None:
         self.failure_callback = failure_callback
-        self.rewriters: list[tuple[NodeRewriter, Transform]] = [
-            (r, Transform(r)) for r in rewriters
-        ]
-        self.name = ", ".join(transform.name for _, transform in self.rewriters)
+        self.transforms = [Transform(x) for x in rewriters]
+        self.name = ", ".join(x.name for x in self.transforms)
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after one pass; the rewriters see each node as it was on entry."""
         changes: dict[Variable, Variable] = {}
-        tracking: dict[Any, list[tuple[NodeRewriter, Transform]]] = {None: []}
+        tracking: dict[Any, list[Transform]] = {None: []}
         for node in graph:
             op = node.op
             if op not in tracking:
-                tracking[op] = [pair for pair in self.rewriters if tracked(pair[1], op)]
+                tracking[op] = [x for x in self.transforms if tracked(x, op)]
             if not tracking[op] or not node.inputs or node in changes:
                 continue
-            for rewriter, transform in tracking[op]:
-                result = attempt(rewriter, graph, node, self.failure_callback)
+            for transform in tracking[op]:
+                result = attempt(transform.rewriter, graph, node, self.failure_callback)
                 if result is None:
                     continue
                 pairs = result if isinstance(result, dict) else {node: result}
@@ -454,23 +451,36 @@ def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> 
     """Return a graph with nodes replaced; a replacement may itself contain such nodes."""
     if not changes:
         return graph
+    images = images_of(graph.outputs, changes)
+    return with_outputs(graph, [images[x] for x in graph.outputs])
+
+
+def images_of(
+    roots: Iterable[Variable],
+    changes: Mapping[Variable, Variable],
+    stays: Callable[[Variable], bool] | None = None,
+) -> dict[Variable, Variable]:
+    """Return what becomes of roots, and of all that they need, where some nodes are replaced.
+
+    Nothing becomes of operands that stay, by a predicate, nor of what is below these.
+    """
     images: dict[Variable, Variable] = {}
-    stack = list(graph.outputs)
+    stack = list(roots)
     while stack:
         x = stack[-1]
         if x in images:
             stack.pop()
             continue
         target = changes.get(x, x)
-        waiting = [y for y in target.inputs if y not in images]
+        waiting = [y for y in target.inputs if y not in images and not (stays and stays(y))]
         if waiting:
             stack.extend(waiting)
             continue
         stack.pop()
-        inputs = tuple([images[y] for y in target.inputs])
+        inputs = tuple([images.get(y, y) for y in target.inputs])
         op: Any = target.op
         images[x] = target if op is None or inputs == target.inputs else apply(op, inputs)
-    return with_outputs(graph, [images[x] for x in graph.outputs])
+    return images
 
 
 def map_graph(graph: Graph, rewriter: Any) -> Graph:
@@ -483,11 +493,11 @@ def map_graph(graph: Graph, rewriter: Any) -> Graph:
 
 
 def _mapped(graph: Graph, rewriter: Any) -> Graph:
-    if isinstance(graph, FunctionGraph):
-        with collector_paused():
-            return _applied(rewriter, graph)  # type: ignore[return-value]
-    if isinstance(graph, Variable):
-        graphs: tuple[Variable, ...] = (graph,)
+    whole = graph if isinstance(graph, FunctionGraph) else None
+    if whole is not None:
+        graphs = whole.outputs
+    elif isinstance(graph, Variable):
+        graphs = (graph,)
     elif isinstance(graph, Mapping):
         graphs = as_outputs(graph.values())
     elif isinstance(graph, list | tuple):
@@ -498,8 +508,10 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
     with collector_paused():
-        outputs = _Run()(rewriter, graphs)
+        outputs = _Run(whole)(rewriter, graphs)
     matcher_store.write()
+    if whole is not None:
+        return with_outputs(whole, outputs)  # type: ignore[return-value]
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
@@ -510,22 +522,19 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
 class _Run:
     """Runs rewriters on outputs; those of whole graphs share one graph while nothing changes."""
 
-    whole: FunctionGraph | None = None
+    def __init__(self, whole: FunctionGraph | None = None) -> None:
+        self.whole = whole
 
     def __call__(self, rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         apply = getattr(type(rewriter), "apply", None)
         if apply is GraphRewriter.apply:
             return rewriter.outputs_of(outputs)  # type: ignore[no-any-return]
         if apply is SequentialGraphRewriter.apply:
-            return rewriter.in_rounds(self, outputs, _same)  # type: ignore[no-any-return]
-        if self.whole is None or not _same(self.whole.outputs, outputs):
+            return rewriter.in_rounds(self, outputs)  # type: ignore[no-any-return]
+        if self.whole is None:
             self.whole = FunctionGraph(None, outputs)
-        self.whole = _applied(rewriter, self.whole)
+        self.whole = _applied(rewriter, with_outputs(self.whole, outputs))
         return self.whole.outputs
-
-
-def _same(first: Sequence[Variable], second: Sequence[Variable]) -> bool:
-    return len(first) == len(second) and all(map(is_, first, second))
 
 
 def _normalised(
@@ -541,11 +550,10 @@ def _normalised(
 
 def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
     """Return the graph that a rewriter returns; its outputs must keep number and types."""
-    composed = getattr(type(rewriter), "apply", None) in _COMPOSED  # these report for their parts
     try:
         result: Any = rewriter.apply(graph)
     except Exception as error:
-        if not composed and not isinstance(rewriter, _Contextual):
+        if not isinstance(rewriter, _Contextual):
             error.add_note(f"raised by the rewriter {item_name(rewriter)}")
         raise
     if not isinstance(result, FunctionGraph):
@@ -566,8 +574,7 @@ def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
                 [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
                 "Cast or broadcast the new output.",
             )
-    if not composed:
-        told(item_name(rewriter), graph.outputs, result.outputs)
+    told(item_name(rewriter), graph.outputs, result.outputs)
     return result
 
 
@@ -661,40 +668,36 @@ class SequentialGraphRewriter(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after all rewriters."""
-        return self.in_rounds(_applied, graph, lambda x, y: _same(x.outputs, y.outputs))
+        return with_outputs(graph, _Run(graph)(self, graph.outputs))
 
-    def in_rounds(
-        self, run: Callable[[Any, State], State], graph: State, same: Callable[[State, State], bool]
-    ) -> State:
-        """Return what ``run`` makes of a graph with each rewriter in turn, in rounds.
+    def in_rounds(self, run: Run, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        """Return what ``run`` makes of outputs with each rewriter in turn, in rounds.
 
         A round ends early where every rewriter has seen the graph since it last changed.
 
         Parameters
         ----------
         run : callable
-            Takes a rewriter and a graph, and returns the rewritten graph.
-        graph : object
-            In the form that ``run`` takes.
-        same : callable
-            Whether two graphs are the same.
+            Takes a rewriter and outputs, and returns the rewritten outputs.
+        outputs : tuple of Variable
+            The outputs of a graph.
 
         Returns
         -------
-        object
-            A graph in the same form.
+        tuple of Variable
+            The rewritten outputs.
         """
         last = None  # the rewriter that made the last change
         for _ in range(self.rounds):
             for i, rewriter in enumerate(self.rewriters):
                 if i == last:
-                    return graph
-                result = run(rewriter, graph)
-                if not same(graph, result):
-                    graph, last = result, i
+                    return outputs
+                result = run(rewriter, outputs)
+                if result != outputs:
+                    outputs, last = result, i
             if last is None:
                 break
-        return graph
+        return outputs
 
     def lines(self, indent: str = "") -> Iterator[str]:
         """Yield the rewriters, each with what it applies."""
@@ -704,6 +707,3 @@ class SequentialGraphRewriter(GraphRewriter):
                 yield from x.lines(indent + "  ")
             else:
                 yield f"{indent}  {describe(x)}"
-
-
-_COMPOSED = (GraphRewriter.apply, SequentialGraphRewriter.apply)

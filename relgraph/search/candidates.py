@@ -19,7 +19,17 @@ from relgraph.search.labels import Coefficient, Label, Reference, compose, flipp
 from relgraph.search.options import NodeCost
 from relgraph.search.products import hadamard, product
 from relgraph.search.sums import sum_
-from relgraph.search.values import INV, Candidate, Operand, Rule, State, Values, cost_of, plain
+from relgraph.search.values import (
+    INV,
+    Candidate,
+    Operand,
+    Rule,
+    State,
+    Values,
+    cost_of,
+    on_fewer_transposes,
+    plain,
+)
 
 __all__ = ["Candidate", "Candidates", "State", "cost_of"]
 
@@ -77,6 +87,7 @@ class Candidates:
         """Return the candidates of a state, each with its cost."""
         candidates = self._candidates.get(state)
         if candidates is None:
+            self.egraph.spend_time()
             candidates = self._candidates[state] = []
             for candidate in self._make(state):
                 if state not in candidate.needs:
@@ -126,7 +137,7 @@ class Candidates:
         for name, lower in (("lower_triangular", True), ("upper_triangular", False)):
             if values.holds(state.x, name):
                 return Candidate(None, (state,), partial(_inverse_of_triangle, values, lower))
-        return Candidate(None, (state,), INV)
+        return Candidate(None, (state,), _inverse)
 
     def goal(self, ref: Reference) -> Operand:
         """Return a reference as an operand whose state includes the coefficient."""
@@ -143,6 +154,10 @@ class Candidates:
         if value.type.shape != like.type.shape:
             value = self.values.broadcast(value, like.type.shape)
         return value
+
+
+def _inverse(x: Variable) -> Variable:
+    return on_fewer_transposes(lambda parts: INV(*parts), [x])
 
 
 def _inverse_of_triangle(values: Values, lower: bool, x: Variable) -> Variable:

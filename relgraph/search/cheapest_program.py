@@ -32,6 +32,8 @@ class CheapestProgram(GraphRewriter):
         Identities that take part beside the laws of sums and products, in both directions.
     report : OptimizationReport, optional
         What to record the search in.
+    nonfinite : {"assume", "keep"}
+        Whether values are finite; "keep" leaves the search out, because its laws assume it.
 
     References
     ----------
@@ -49,6 +51,7 @@ class CheapestProgram(GraphRewriter):
         exclude: Collection[str] | None = None,
         relations: Iterable[Any] = (),
         report: OptimizationReport | None = None,
+        nonfinite: str = "assume",
     ) -> None:
         super().__init__(name="cheapest_program")
         self.options = Options(
@@ -60,6 +63,7 @@ class CheapestProgram(GraphRewriter):
             tuple(relations),
             report,
             by_program=cost == "seconds",
+            nonfinite=nonfinite,
         )
 
     def with_memory(self) -> CheapestProgram:

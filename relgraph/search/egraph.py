@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from relgraph.ir.types import Dim
@@ -56,11 +57,10 @@ from relgraph.search.union_find import (
     Shape,
     UnionFind,
     children,
-    extent,
     factors,
 )
 
-__all__ = ["EGraph", "Node", "OutOfSteps", "Scalars", "Shape", "children", "extent", "factors"]
+__all__ = ["EGraph", "Node", "OutOfSteps", "Scalars", "Shape", "children", "factors"]
 
 Scalars = tuple[tuple[Reference, int], ...]
 # Terms of sums and factors of products that a reference equals, each with the id of its node.
@@ -72,8 +72,8 @@ Product = tuple[Coefficient, Scalars, tuple[Reference, ...], Dim, int]
 class EGraph(UnionFind):
     """Classes of equal matrix expressions, with the constructors of each kind of node."""
 
-    def __init__(self, steps: int) -> None:
-        super().__init__(steps)
+    def __init__(self, steps: int, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
+        super().__init__(steps, sizes)
         self.parts: set[Node] = set()  # products that were made as parts of others
 
     def part(self, seq: Sequence[Reference]) -> Reference:

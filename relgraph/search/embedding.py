@@ -38,7 +38,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.rewriting.passes.blas import structured_matmul
-from relgraph.search.egraph import EGraph, Shape, extent
+from relgraph.search.egraph import EGraph, Shape
 from relgraph.search.labels import Reference, act, inverted, transposed
 
 LARGEST_POWER = 16
@@ -66,6 +66,8 @@ class Embedding:
         The k-th is the value of the node ``("leaf", k)``.
     applied : set of Variable
         The nodes that are applications of an op without a rule.
+    sizes : dict of Dim to Variable
+        Named sizes that an operand gives.
     batch : tuple
         The leading dimensions of all batches of matrices.
     """
@@ -77,6 +79,7 @@ class Embedding:
         self.leaves: list[Variable] = []
         self.references: dict[Variable, Reference] = {}
         self.applied: set[Variable] = set()
+        self.sizes: dict[Dim, Variable] = {}
         self.batch: tuple[Dim, ...] = ()
         self.dtype: np.dtype[Any] | None = None
         self._parts: dict[Variable, list[Reference]] = {}  # of what is absorbed
@@ -152,7 +155,11 @@ class Embedding:
         rule = RULES.get(op) or RULES.get(type(op))
         if not all(map(is_matrix, node.inputs)):
             return None
-        if rule is not None and self._fits(node) and all(map(self._fits, node.inputs)):
+        operands = node.inputs
+        if op.takes_shape:
+            operands, named = operands[:1], [d for d in op.params[0] if not isinstance(d, int)]
+            self.sizes.update(zip(named, node.inputs[1:], strict=True))
+        if rule is not None and self._fits(node) and all(map(self._fits, operands)):
             ref = rule(self, node)
             if ref is not None:
                 return ref
@@ -227,13 +234,13 @@ class Embedding:
     def rows(self, entry: tuple[Any, ...], size: Dim) -> Reference | None:
         """Return the rows of an identity that select what an entry of a key does."""
         if entry[0] == "int" and (entry[1] >= 0 or isinstance(size, int)):
-            start = entry[1] if entry[1] >= 0 else extent(size) + entry[1]
+            start = entry[1] if entry[1] >= 0 else self.egraph.extent(size) + entry[1]
             return self.egraph.rows(start, start + 1, size)
         if entry[0] != "slice" or entry[3] not in (None, 1) or "dynamic" in entry:
             return None
         if entry[1] is entry[2] is None:
             return self.egraph.eye(size)
-        start, stop, _ = slice(entry[1], entry[2]).indices(extent(size))
+        start, stop, _ = slice(entry[1], entry[2]).indices(self.egraph.extent(size))
         is_static = isinstance(size, int) and start < stop
         return self.egraph.rows(start, stop, size) if is_static else None
 
@@ -376,7 +383,7 @@ def _reduction(self: Embedding, node: Variable) -> Reference | None:
         sizes = [shape[axis] for axis in axes]
         if not all(isinstance(d, int) and d for d in sizes):
             return None
-        ref = egraph.scaled(Fraction(1, prod(map(extent, sizes))), ref)
+        ref = egraph.scaled(Fraction(1, prod(map(egraph.extent, sizes))), ref)
     return transposed(ref) if node.ndim == 1 and axes == (-2,) and x.ndim > 1 else ref
 
 
@@ -467,7 +474,7 @@ def _join(self: Embedding, node: Variable) -> Reference | None:
     if node.ndim > 2 or axis + node.ndim > 1 or not all(isinstance(d, int) for d in sizes):
         return None
     start, terms = 0, []
-    for x, size in zip(node.inputs, map(extent, sizes), strict=True):
+    for x, size in zip(node.inputs, map(egraph.extent, sizes), strict=True):
         if size:
             place, ref = egraph.rows(start, start + size, total), self.references[x]
             factors = (transposed(place), ref) if along_rows else (ref, place)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from relgraph.search.covers import cheapest_cover
-from relgraph.search.egraph import EGraph, extent
+from relgraph.search.egraph import EGraph
 from relgraph.search.labels import Coefficient, Factor, Reference
 
 SINGLE_GATHERS = 4  # up to so many common factors, each is tried alone
@@ -164,10 +164,10 @@ def _product_of(egraph: EGraph, key: Key, rests: Sequence[Rest]) -> Reference:
 def _cover(egraph: EGraph, terms: Sequence[Reference], groups: Groups) -> list[Key]:
     """Return the cheapest gathers that take every term: each is an edge of its two factors."""
     left, right = ([key for key in groups if key[0] == side] for side in (LEFT, RIGHT))
-    m, n = map(extent, egraph.shape(terms[0]))
+    m, n = map(egraph.extent, egraph.shape(terms[0]))
     price = {}
     for key in left + right:  # about what one product by the factor costs
-        a, b = map(extent, egraph.classes[egraph.find(key[1][0])[1]].shape)
+        a, b = map(egraph.extent, egraph.classes[egraph.find(key[1][0])[1]].shape)
         price[key] = a * b * (n if key[0] == LEFT else m)
     edges = {a: [b for b in right if groups[a].keys() & groups[b].keys()] for a in left}
     needed = cheapest_cover(left, right, price, edges)

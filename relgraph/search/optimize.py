@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from time import monotonic
 from typing import Any, NamedTuple
@@ -15,7 +17,7 @@ from relgraph.ir.node import Constant, Variable, apply, make_input
 from relgraph.ir.polynomial import at_most
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import sum as total
-from relgraph.rewriting.budgets import END
+from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.derivation.passes import LISTENER, told
 from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
@@ -24,7 +26,7 @@ from relgraph.search.embedding import Embedding, nodes_of
 from relgraph.search.extraction import Choice, Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
-from relgraph.search.options import Memory, NodeCost, Options, Searched
+from relgraph.search.options import Memory, Options, Searched
 from relgraph.search.program_cost import program_seconds
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
@@ -41,21 +43,23 @@ UNSTABLE = frozenset(name for name, law in LAWS.items() if law.label == "cancels
 
 def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     """Return a graph with each region replaced by the cheapest equal one that a search finds."""
-    ends = [END.get(), None if options.seconds is None else monotonic() + options.seconds]
-    end = min([x for x in ends if x is not None], default=None)
+    time = Time.of(options.seconds)
     ops = Joins(options.relations).ops if options.relations else frozenset()
     explains = options.report is not None or LISTENER.get() is not None
     changes: dict[Variable, Variable] = {}
     memory: Memory = {} if options.memory is None else options.memory
     records: list[Searched] = []
-    for region in regions_of(graph.outputs, ops):
+    for region in regions_of(graph.outputs, ops) if options.nonfinite == "assume" else ():
         leaves = _leaves(region)
         key = _form(region, leaves, options)
         if key in memory:  # the same operations on other operands
             others, results, searched = memory[key]
             new = on_images(results, dict(zip(others, leaves, strict=True)))
+        elif is_over(time.end):
+            cost = _costs(region.outputs, region, options)[0] if explains else 0.0
+            new, searched = region.outputs, Searched(region.size, cost, cost, 0, "time", {})
         else:
-            new, searched = _searched(region, options, end, explains)
+            new, searched = _searched(region, options, time, explains)
             if key is not None:
                 memory[key] = leaves, new, searched
                 _note_end(memory, region, new, searched, options)
@@ -75,80 +79,116 @@ def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
     return rewritten
 
 
+class Time(NamedTuple):
+    """When a search ends, by the monotonic clock: that for equal terms, and that for programs.
+
+    The second takes at most as long as the first may, so that what was found in time is used.
+    """
+
+    end: float | None = None
+    last: float | None = None
+
+    @classmethod
+    def of(cls, seconds: float | None) -> Time:
+        """Return the time of a search that starts now."""
+        now = monotonic()
+        ends = [END.get(), None if seconds is None else now + seconds]
+        end = min([x for x in ends if x is not None], default=None)
+        return cls() if end is None else cls(end, max(end, 2 * end - now))
+
+
+class Best:
+    """The best program so far for a region, at first its own, and its costs."""
+
+    def __init__(self, region: Region, options: Options) -> None:
+        self.region, self.options, self.outputs = region, options, region.outputs
+        self.costs = _costs(region.outputs, region, options)
+        shapes = [x.type.shape for x in nodes_of(region.outputs, region.boundary)]
+        names = {d for shape in shapes for d in shape if isinstance(d, str)}
+        self.is_open = not names <= options.sizes.keys()  # sizes have no value
+
+    def takes(self, new: Program) -> bool:
+        """Return whether a program is better; then it is the best."""
+        region, options = self.region, self.options
+        costs = _costs(new.outputs, region, options)
+        gains, pairs = _gains(costs, self.costs), zip(costs, self.costs, strict=True)
+        if not gains and all([x <= y * (1 + GAIN) for x, y in pairs]):
+            own, others = _ops(self.outputs, region), _ops(new.outputs, region)
+            gains = others < own and all(op.rearranges for op in own - others)  # transposes, say
+        if not gains or (
+            self.is_open and not _is_cheaper(new.outputs, self.outputs, region, options)
+        ):
+            return False
+        self.outputs, self.costs = new.outputs, costs
+        return True
+
+
 def _searched(
-    region: Region, options: Options, end: float | None, explains: bool
+    region: Region, options: Options, time: Time, explains: bool
 ) -> tuple[list[Variable], Searched]:
     """Return the cheapest outputs found for a region, or its own."""
     outputs, node_cost = region.outputs, options.node_cost
-    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size, options.sizes)
     embedding = Embedding(egraph, outputs, region.boundary)
     roots = [embedding.references[x] for x in outputs]
     excluded = UNSTABLE if options.exclude is None else options.exclude
     saturation = Saturation(egraph, roots, excluded)
     joins = Joins(options.relations) if options.relations else None
-    memo: dict[Any, Any] = {}
-    costs = first = _costs(outputs, region, options)
-    is_open = any(
-        isinstance(d, str) and d not in options.sizes
-        for x in nodes_of(outputs, region.boundary)
-        for d in x.type.shape
-    )
-    best, stopped, rounds, stalled = Program(outputs), "rounds", 0, 0
-
-    def takes(new: Program) -> bool:
-        """Return whether a program is better than the best so far; then it is the best."""
-        nonlocal best, costs
-        new_costs = _costs(new.outputs, region, options)
-        if not _gains(new_costs, costs) or (
-            is_open and not _is_cheaper(new.outputs, best.outputs, region, options)
-        ):
-            return False
-        best, costs = new, new_costs
-        return True
-
+    read = partial(Candidates, egraph, embedding, node_cost, {})
+    best = Best(region, options)
+    cost, stopped, rounds, stalled = best.costs[0], "rounds", 0, 0
     while rounds < ROUNDS:
         rounds += 1
-        candidates, stopped = _round(saturation, joins, embedding, node_cost, memo)
-        new = _cheapest(candidates, roots, outputs)
-        stalled = 0 if takes(new) else stalled + 1
+        try:
+            candidates, stopped = _round(saturation, joins, read, time)
+            new = _cheapest(candidates, roots, outputs)
+        except OutOfSteps:
+            new, stopped = Program(outputs), "time" if is_over(time.last) else "steps"
+            break
+        stalled = 0 if best.takes(new) else stalled + 1
         if not stopped and stalled >= STALLED:
             stopped = "no gain"
-        if not stopped and end is not None and monotonic() > end:
-            stopped = "time"
         if stopped:
             break
         egraph.bounded = True
-    if new.extraction is not None and new.choice is not None:
+    if new.extraction is not None and new.choice is not None and not is_over(time.end):
         choice = new.extraction.forced(new.choice)
         if choice is not new.choice:
-            takes(_built(new.extraction, choice, roots, outputs))
+            best.takes(_built(new.extraction, choice, roots, outputs))
     changed = explains and best.outputs != outputs
-    used = _laws_between(region, best.outputs, options, saturation.fired, end) if changed else ()
+    used = _laws_between(region, best.outputs, options, saturation.fired, time) if changed else ()
     ends = (rounds, stopped or "rounds", dict(saturation.fired), used)
-    return best.outputs, Searched(region.size, first[0], costs[0], *ends)
+    return best.outputs, Searched(region.size, cost, best.costs[0], *ends)
 
 
 def _round(
     saturation: Saturation,
     joins: Joins | None,
-    embedding: Embedding,
-    node_cost: NodeCost,
-    memo: dict[Any, Any],
+    read: Callable[[], Candidates],
+    time: Time,
 ) -> tuple[Candidates, str]:
-    """Apply all laws and relations once; return the candidates, and why the search ends or ""."""
+    """Apply all laws and relations once; return the candidates, and why the search ends or "".
+
+    Raises
+    ------
+    OutOfSteps
+        If there is no time for the candidates, or if relations use up the steps.
+    """
+    egraph, egraph.end = saturation.egraph, time.end
     try:
         stopped = "" if saturation.round() else "saturated"
     except OutOfSteps:
-        stopped = "steps"
-    candidates = Candidates(saturation.egraph, embedding, node_cost, memo)
-    if joins is not None and stopped != "steps":
+        stopped = "time" if is_over(time.end) else "steps"
+    egraph.end = time.last
+    candidates = read()
+    if joins is not None and stopped in ("", "saturated"):
         fired = joins.round(candidates)
         for name, times in fired.items():
             saturation.fired[name] += times
         if fired:
             stopped = ""
-            candidates = Candidates(saturation.egraph, embedding, node_cost, memo)
-    return candidates, stopped
+            candidates = read()
+    return candidates, stopped or ("time" if is_over(time.end) else "")
 
 
 def _gains(new: Sequence[float], old: Sequence[float]) -> bool:
@@ -157,6 +197,12 @@ def _gains(new: Sequence[float], old: Sequence[float]) -> bool:
     return new[-1] < old[-1] * (1 - GAIN) and all(
         [x < y * (1 - GAIN_OF_PROGRAM) or abs(x - y) <= GAIN * y for x, y in pairs]
     )
+
+
+def _ops(outputs: Sequence[Variable], region: Region) -> Counter[Any]:
+    """Return how often a program uses each op."""
+    outside = region.boundary
+    return Counter([x.op for x in nodes_of(outputs, outside) if x.op and x not in outside])
 
 
 def _costs(outputs: Sequence[Variable], region: Region, options: Options) -> list[float]:
@@ -303,7 +349,7 @@ def _laws_between(
     new: Sequence[Variable],
     options: Options,
     fired: Iterable[str],
-    end: float | None,
+    time: Time,
 ) -> tuple[str, ...]:
     """Return the laws by which the outputs of a region equal others: none can be left out.
 
@@ -312,30 +358,33 @@ def _laws_between(
     """
     laws = tuple(fired)
     for law in laws:
-        if end is not None and monotonic() > end:
+        if is_over(time.end):
             break
         fewer = tuple([other for other in laws if other != law])
-        if _are_equal(region, new, options, fewer):
+        if _are_equal(region, new, options, fewer, time):
             laws = fewer
     return laws
 
 
 def _are_equal(
-    region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str]
+    region: Region, new: Sequence[Variable], options: Options, laws: Sequence[str], time: Time
 ) -> bool:
     """Return whether laws suffice to show that outputs equal those of a region."""
-    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size)
+    egraph = EGraph(options.steps or STEPS + STEPS_OF_A_NODE * region.size, options.sizes)
     embedding = Embedding(egraph, [*region.outputs, *new], region.boundary)
     old_roots, new_roots = (
         [embedding.references[x] for x in side] for side in (region.outputs, new)
     )
     saturation = Saturation(egraph, old_roots + new_roots, LAWS.keys() - set(laws))
     joins = Joins(options.relations, laws) if options.relations else None
-    memo: dict[Any, Any] = {}
+    read = partial(Candidates, egraph, embedding, options.node_cost, {})
     for _ in range(ROUNDS):
         if all(map(egraph.same, old_roots, new_roots)):
             return True
-        if _round(saturation, joins, embedding, options.node_cost, memo)[1]:
+        try:
+            if _round(saturation, joins, read, time)[1]:
+                break
+        except OutOfSteps:
             break
         egraph.bounded = True
     return all(map(egraph.same, old_roots, new_roots))

@@ -36,6 +36,8 @@ class Options(NamedTuple):
     by_program : bool
         Whether programs are compared by :func:`relgraph.search.program_cost.program_seconds`, and
         nodes only to find them.
+    nonfinite : {"assume", "keep"}
+        Whether values are finite; the laws hold for no others, so "keep" leaves the search out.
     """
 
     node_cost: NodeCost
@@ -47,6 +49,7 @@ class Options(NamedTuple):
     report: OptimizationReport | None
     memory: Memory | None = None
     by_program: bool = False
+    nonfinite: str = "assume"
 
 
 class Searched(NamedTuple):
@@ -98,9 +101,13 @@ class OptimizationReport:
     ----------
     regions : list of Searched
         One entry a region, in the order of the graph; then those that a later round changed again.
+    stopped : {"", "time", "nonfinite"}
+        Why the graph was not rewritten or searched to the end, if it was not: a limit of time, or
+        ``nonfinite="keep"``, under which there is no search.
     """
 
     regions: list[Searched] = field(default_factory=list)
+    stopped: str = ""
     _ends: tuple[tuple[Variable, ...], ...] = ()
     _cost: Callable[[Sequence[Variable]], float] | None = None
 
@@ -116,6 +123,8 @@ class OptimizationReport:
         self.regions += changed if self._ends else regions
         self._ends = (*(self._ends[:1] or (before.outputs,)), after.outputs)
         self._cost = cost
+        if any([x.stopped == "time" for x in regions]):
+            self.stopped = "time"
 
     @property
     def costs(self) -> tuple[float, ...]:
@@ -125,7 +134,8 @@ class OptimizationReport:
     def __str__(self) -> str:
         count = count_of(len(self.regions), "region")
         before, after = self.costs
-        lines = [f"{count}, cost {before:.4g} -> {after:.4g}"]
+        stopped = f", stopped by {self.stopped}" if self.stopped else ""
+        lines = [f"{count}, cost {before:.4g} -> {after:.4g}{stopped}"]
         for region in self.regions:
             first, *rest = region.lines()
             end = f"{count_of(region.rounds, 'round')}, stopped by {region.stopped}"

@@ -15,7 +15,7 @@ from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.solve import Solve, SolveTriangular
 from relgraph.ops.shape import expand_dims
 from relgraph.rewriting.passes.blas import structured_matmul
-from relgraph.search.egraph import Node, extent
+from relgraph.search.egraph import Node
 from relgraph.search.labels import (
     Coefficient,
     Factor,
@@ -27,7 +27,15 @@ from relgraph.search.labels import (
     rational,
 )
 from relgraph.search.sums import Piece, join
-from relgraph.search.values import SWAP, Candidate, Operand, State, Values, plain
+from relgraph.search.values import (
+    Candidate,
+    Operand,
+    State,
+    Values,
+    on_fewer_transposes,
+    plain,
+    turned,
+)
 
 ALL_CUTS = 8  # the longest product that is cut anywhere
 BEST_CUTS = 3  # at how many places a longer one is cut
@@ -70,8 +78,9 @@ def _cuts(values: Values, seq: tuple[Factor, ...]) -> Sequence[int]:
     """
     if len(seq) <= ALL_CUTS:
         return range(1, len(seq))
-    shapes = [values.egraph.shape((1, *factor)) for factor in seq]
-    sizes = tuple([extent(m) for m, _ in shapes] + [extent(shapes[-1][1])])
+    egraph = values.egraph
+    shapes = [egraph.shape((1, *factor)) for factor in seq]
+    sizes = tuple([egraph.extent(m) for m, _ in shapes] + [egraph.extent(shapes[-1][1])])
     orders = values.chain_orders
     if sizes not in orders:
         orders.update(chain_orders(sizes))
@@ -160,7 +169,7 @@ def _multiplications(
 ) -> Iterator[Candidate]:
     """Yield products of matrices, with the coefficient at the smallest, or in a sum."""
     operands = [values.operand(a), values.operand(b)]
-    (m, k), (_, n) = [map(extent, operand.shape) for operand in operands]
+    (m, k), (_, n) = [map(values.egraph.extent, operand.shape) for operand in operands]
     areas = [m * k, k * n, m * n]
 
     def multiplied(parts: list[Variable], c: Coefficient) -> Variable:
@@ -179,11 +188,13 @@ def _multiplications(
 
 def _matmul(x: Variable, y: Variable) -> Variable:
     """Return a product of matrices, by the kernel for their structure."""
-    product: Variable = MATMUL(x, y)
-    if max(x.ndim, y.ndim) > 2 or min(x.ndim, y.ndim) < 2:
-        return product
-    kernel = structured_matmul(product)
-    return product if kernel is None else kernel(x, y)
+    return on_fewer_transposes(_structured_product, [x, y], -1)
+
+
+def _structured_product(parts: list[Variable]) -> Variable:
+    product: Variable = MATMUL(*parts)
+    kernel = structured_matmul(product) if all(x.ndim == 2 for x in parts) else None
+    return product if kernel is None else kernel(*parts)
 
 
 def _selection(values: Values, a: Reference, b: Reference, c: Coefficient) -> Iterator[Candidate]:
@@ -254,7 +265,7 @@ def _scaled_rows(values: Values, a: Reference, b: Reference, c: Coefficient) -> 
         v, x = parts
         v = values.scaled(quotient(1, c) if diagonal[3] else c, v)
         if v.ndim > 2 and is_turned:
-            v = SWAP(v)
+            v = turned(v)
         if v.ndim == 1 and x.ndim > 1 and on_left:
             v = expand_dims(v, (-1,))
         return true_divide(x, v) if diagonal[3] else multiply(v, x)  # type: ignore[no-any-return]
@@ -270,13 +281,14 @@ def _solutions(values: Values, a: Reference, b: Reference, c: Coefficient) -> It
         if not ref[3] or egraph.special(ref) == "diag" or egraph.classes[x].shape == (1, 1):
             continue
         t = ref[2] ^ (not on_left)  # X inv(A) = solve(A.T, X.T).T
+        sign, _, t, _ = egraph.canonical((1, x, t, 0))
         operands = [Operand(State(x), 1, t, egraph.classes[x].shape), values.operand(other)]
         lower, upper = (values.holds(x, f"{name}_triangular", t) for name in ("lower", "upper"))
         if lower or upper:
-            build = partial(_solution, values, SolveTriangular(lower, 0, False), on_left, c)
+            build = partial(_solution, values, SolveTriangular(lower, 0, False), on_left, sign * c)
             yield values.candidate(operands, build)
             continue
-        build = partial(_solution, values, Solve(values.assumption(x)), on_left, c)
+        build = partial(_solution, values, Solve(values.assumption(x)), on_left, sign * c)
         solution = values.candidate(operands, build)
         # The elimination is a state of its own, so that several systems share it.
         cost = values.cost(solution) - values.factorisation_cost(x)
@@ -293,7 +305,7 @@ def _solution(
     y = values.scaled(c, y)
     if on_left or y.ndim < 2:
         return system(matrix, y)  # type: ignore[no-any-return]
-    return SWAP(system(matrix, SWAP(y)))  # type: ignore[no-any-return]
+    return turned(system(matrix, turned(y)))
 
 
 def _without_last(build: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError, count_of
@@ -26,6 +27,8 @@ from relgraph.search.word_graphs import WordGraphs
 from relgraph.search.words import Words
 
 TRANSPOSE, POWER = MatrixTranspose(), elementwise.Elementwise("power")
+DISTRIBUTE = ("distribute_add_matmulo", "distribute_matmul_addo")  # over a sum on the left, right
+PASSES = 12  # the most steps in which the reduction of a product is shown
 MULTIPLIERS = 30  # polynomials to try, each the difference times some inverted matrices
 # The orders of reading that are tried: numbers inside of words stay in place, or commute.
 ORDERS: tuple[dict[str, bool], ...] = ({}, {"split": True}, {"split": True, "first": True})
@@ -96,7 +99,7 @@ class Derivation:
         ``closing``.
     closing : tuple of Step
         The difference of the ends in normal form; and this times each matrix or number that is
-        written inverted or as a divisor, until it is zero.
+        written inverted or as a divisor, multiplied out and reduced, until it is zero.
     assumptions : tuple of str
         What is assumed to exist, since the graphs contain it.
     records : tuple of Derivation
@@ -156,9 +159,8 @@ class Derivation:
     def _check_closing(self) -> None:
         reached = elementwise.subtract(*self.ends)
         graphs = [self.left, self.right, *self.ends]
-        for number, step in enumerate(self.closing):
-            is_first = not number and step.before is reached
-            if not is_first and not multiplies(step.before, reached, graphs):
+        for step in self.closing:
+            if step.before is not reached and not multiplies(step.before, reached, graphs):
                 problem = "a step multiplies by what is not written as an inverse"
                 raise VerifyError(problem, {"step": step}, DEFECT)
             reached = step.after
@@ -357,18 +359,42 @@ class _Proof:
         reached = self.writing.written(is_field, difference, self.sides[0])
         if reached is not start:
             yield Step(("cancel_subtract_selfo",), start, reached)
+        p = difference
         for how, number, turned, result in path:
             atom = self.words.atoms[number]
+            factor = dict(atom.content)
+            law, steps = "cancel_divide_multiplyo", []
             if how == "power":
-                before = reached * self.writing.field(dict(atom.content))
+                before = reached * self.writing.field(factor)
             else:
-                matrix = self.writing.square(dict(atom.content), atom.rows)
-                matrix = TRANSPOSE(matrix) if turned else matrix
-                before = Matmul()(*((matrix, reached) if how == "left" else (reached, matrix)))
-            after = self.writing.written(is_field, result, before)
-            law = "cancel_divide_multiplyo" if how == "power" else "cancel_matmul_invo"
-            yield Step((law,), before, after)
-            reached = after
+                matrix = self.writing.square(factor, atom.rows)
+                if turned:
+                    matrix, factor = TRANSPOSE(matrix), self.words.transpose(factor)
+                sides = [(matrix, factor), (reached, p)][:: 1 if how == "left" else -1]
+                before = Matmul()(*[graph for graph, _ in sides])
+                steps = self._reduction([q for _, q in sides], before)
+                law = "commutative ring" if steps else "cancel_matmul_invo"
+            for laws, after in [*steps, ((law,), self.writing.written(is_field, result, before))]:
+                if after is not before:
+                    yield Step(laws, before, after)
+                before = after
+            reached, p = before, result
+
+    def _reduction(
+        self, factors: Sequence[Polynomial], product: Variable
+    ) -> list[tuple[tuple[str, ...], Variable]]:
+        """Return what becomes of a product as it is reduced, with laws; nothing without graphs."""
+        laws, steps = self.words.laws, []
+        laws.clear()
+        laws.update({law: None for law, q in zip(DISTRIBUTE, factors, strict=True) if len(q) > 1})
+        try:
+            for p in islice(self.words.passes(*factors), PASSES):
+                used = tuple(laws) or ("associate_matmulo",)
+                steps.append((used, self.writing.written(False, p, product)))
+                laws.clear()
+        except (Exhausted, Unsupported, RelgraphError):
+            return []
+        return steps
 
 
 _ASSUMED = {

@@ -57,7 +57,7 @@ def regions_of(outputs: Iterable[Variable], ops: Collection[Any] = ()) -> list[R
     """
     outputs = list(outputs)
     order = toposort(outputs)
-    inner = {node for node in order if node.op in ops or is_taken_apart(node)}
+    inner = {x for x in order if (x.op in ops and is_matrix(x)) or is_taken_apart(x)}
     users: dict[Variable, list[Variable]] = {}
     for node in order:
         for x in set(node.inputs):
@@ -108,11 +108,16 @@ def is_taken_apart(node: Variable) -> bool:
 
 
 def _combines(node: Variable) -> bool:
-    """Return whether a node combines elements, or drops some: loops elsewhere do the rest."""
+    """Return whether a node combines elements, drops some, or moves them again.
+
+    Loops elsewhere do the rest.
+    """
     op = node.op
     if op is None or op.pointwise or not node.inputs:
         return False
-    return node_flops(node) > 0 or size(node.type) < size(node.inputs[0].type)
+    first = node.inputs[0]
+    is_moved_again = op.rearranges and first.op is not None and first.op.rearranges
+    return is_moved_again or node_flops(node) > 0 or size(node.type) < size(first.type)
 
 
 def _components(

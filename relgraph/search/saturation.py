@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from relgraph.ir.types import Dim
-from relgraph.search.egraph import EGraph, Node, Scalars, children, extent
+from relgraph.search.egraph import EGraph, Node, Scalars, children
 from relgraph.search.gathering import gathers
 from relgraph.search.labels import Reference, act, inverted, quotient, raised, transposed
 
@@ -206,7 +206,7 @@ class Saturation:
             self._push_through(whole, scalars, parts)
 
     def _area(self, ref: Reference) -> int:
-        m, n = map(extent, self.egraph.shape(ref))
+        m, n = map(self.egraph.extent, self.egraph.shape(ref))
         return m * n
 
     def _collapse(
@@ -306,7 +306,7 @@ class Saturation:
         egraph = self.egraph
         for p, (system, u) in enumerate(pairwise(factors)):
             n = egraph.shape(u)[1]
-            if not system[3] or extent(n) >= extent(egraph.shape(system)[0]):
+            if not system[3] or egraph.extent(n) >= egraph.extent(egraph.shape(system)[0]):
                 continue
             for terms, id_ in egraph.sums((1, system[1], system[2], 0)):
                 inner = self._pushed(terms, u, n)
@@ -564,8 +564,8 @@ class Saturation:
             if not rest or not self._easily_inverted(rest):
                 continue
             for c, scalars, seq, _, id_ in egraph.products(term):
-                ranks = [extent(egraph.shape(factor)[0]) for factor in seq[1:]]
-                if ranks and min(ranks) < extent(n):
+                ranks = [egraph.extent(egraph.shape(factor)[0]) for factor in seq[1:]]
+                if ranks and min(ranks) < egraph.extent(n):
                     k = 1 + ranks.index(min(ranks))
                     u = egraph.product(c, scalars, seq[:k])
                     yield egraph.sum(rest), u, egraph.product(1, (), seq[k:]), (term[1], id_)

@@ -12,7 +12,7 @@ from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.elementwise import add, subtract
 from relgraph.search.egraph import Node, Shape
 from relgraph.search.labels import Label, Reference, magnitude
-from relgraph.search.values import Candidate, Operand, Values
+from relgraph.search.values import Candidate, Operand, Values, on_fewer_transposes
 
 
 class Piece(NamedTuple):
@@ -59,14 +59,14 @@ def _additions(values: Values, terms: Sequence[Reference], in_products: bool = F
             operands[k] = operand._replace(state=state, coefficient=sign)
     operands.sort(key=lambda operand: operand.coefficient < 0)
 
-    def build(parts: list[Variable]) -> Variable:
+    def added(parts: list[Variable]) -> Variable:
         result = values.scaled(operands[0].coefficient, parts[0])
         for part, operand in zip(parts[1:], operands[1:], strict=True):
             op = subtract if operand.coefficient < 0 else add
             result = op(result, values.scaled(magnitude(operand.coefficient), part))
         return add(result, values.number(number)) if number else result
 
-    return values.candidate(operands, build)
+    return values.candidate(operands, lambda parts: on_fewer_transposes(added, parts))
 
 
 def _is_scaled_dyad(values: Values, operand: Operand) -> bool:

@@ -8,11 +8,13 @@ labels of :mod:`relgraph.search.labels`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from relgraph.ir.cost import NOMINAL
 from relgraph.ir.types import Dim
+from relgraph.rewriting.budgets import is_over
 from relgraph.search.labels import (
     UNIT,
     Factor,
@@ -32,7 +34,7 @@ ORDINARY: Node = ("",)  # of a class that is not special
 
 
 class OutOfSteps(Exception):
-    """The e-graph has used up its steps."""
+    """The e-graph has used up its steps, or its time."""
 
 
 class Class:
@@ -87,10 +89,14 @@ class UnionFind(ABC):
     steps : int
         How many terms may be built, or a quarter as many operands; then :class:`OutOfSteps` is
         raised.
+    sizes : mapping of str to int
+        Values of named sizes, for comparisons; others count as :data:`relgraph.ir.cost.NOMINAL`.
     """
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         self.steps = steps
+        self.sizes = sizes
+        self.end: float | None = None  # of its time, by the monotonic clock
         self.bounded = True  # off while congruence is restored, which ends by itself
         self.links: list[tuple[Label, int]] = []  # id -> (label, parent in the union-find)
         self.classes: dict[int, Class] = {}
@@ -148,6 +154,10 @@ class UnionFind(ABC):
         shape = self.classes[x].shape
         return (shape[1], shape[0]) if t else shape
 
+    def extent(self, d: Dim) -> int:
+        """Return the size that stands for a dimension in comparisons."""
+        return d if isinstance(d, int) else self.sizes.get(str(d), NOMINAL)
+
     def same(self, a: Reference, b: Reference) -> bool:
         """Return whether two references are known to be equal."""
         return self.canonical(a) == self.canonical(b)
@@ -176,6 +186,12 @@ class UnionFind(ABC):
             self.steps -= steps
             if self.steps < 0:
                 raise OutOfSteps
+            self.spend_time()
+
+    def spend_time(self) -> None:
+        """Raise :class:`OutOfSteps` if the time is over."""
+        if is_over(self.end):
+            raise OutOfSteps
 
     def union(self, a: Reference, b: Reference) -> bool:
         """State that two references of one shape are equal; return whether that was new."""
@@ -305,8 +321,3 @@ def children(node: Node) -> list[int]:
     if node[0] == "product":
         return [factor[0] for factor in node[2]] + [x for x, _ in node[1]]
     return [node[1]] if node[0] == "det" else [factor[0] for factor in factors(node)]
-
-
-def extent(d: Dim) -> int:
-    """Return the size that stands for a dimension in comparisons."""
-    return d if isinstance(d, int) else NOMINAL

@@ -137,6 +137,7 @@ class Values:
         for _ in range(4):
             before = dict(self.facts)
             for x in before:
+                self.egraph.spend_time()
                 self.facts[x] |= self._facts_of_terms(x)
             if self.facts == before:
                 break
@@ -334,7 +335,7 @@ class Values:
             for axis, d in enumerate(leaf.type.shape):
                 if d == name:
                     return dim(leaf, axis)  # type: ignore[no-any-return]
-        raise AssertionError(f"no leaf has the size {name}")
+        return self.embedding.sizes[name]
 
     def scaled(self, c: Coefficient, x: Variable) -> Variable:
         """Return a multiple of a value."""
@@ -346,7 +347,7 @@ class Values:
 
     def oriented(self, x: Variable, t: int) -> Variable:
         """Return a value, or its transpose; vectors have none."""
-        return SWAP(x) if t and x.ndim >= 2 else x
+        return turned(x) if t and x.ndim >= 2 else x
 
     def squeezed(self, x: Variable) -> Variable:
         """Return an array of up to two dimensions as the vector or scalar that it is."""
@@ -361,6 +362,36 @@ class Values:
             return expand_dims(x, tuple(range(-rank, 0)))  # type: ignore[no-any-return]
         x = expand_dims(x, (-1,) if shape[1] == 1 else (-2,))
         return expand_dims(x, tuple(range(-rank, -2))) if rank > 2 else x
+
+
+def turned(x: Variable) -> Variable:
+    """Return the transpose of matrices, which may be transposes themselves, or symmetric."""
+    if x.op is SWAP:
+        return x.inputs[0]
+    return SWAP(x) if _gains_a_transpose(x) else x
+
+
+def _gains_a_transpose(x: Variable) -> bool:
+    return x.op is not SWAP and not facts_of(x).holds("symmetric")
+
+
+def on_fewer_transposes(
+    build: Callable[[list[Variable]], Variable], parts: list[Variable], step: int = 1
+) -> Variable:
+    """Return f(parts) as the transpose of f(transposed parts) if those are fewer transposes.
+
+    Parameters
+    ----------
+    build : callable
+        The function f.
+    parts : list of Variable
+    step : {1, -1}
+        Whether f takes transposed parts in order or, like a product, from the last to the first.
+    """
+    now = sum(x.op is SWAP for x in parts)
+    if not now or any(x.ndim < 2 for x in parts) or sum(map(_gains_a_transpose, parts)) >= now:
+        return build(parts)
+    return turned(build([turned(x) for x in parts[::step]]))
 
 
 def cost_of(

@@ -266,17 +266,43 @@ class Words:
         todo: list[tuple[Monomial, Word, Coefficient]] = [(m, word, 1)]
         while todo:
             m, word, c = todo.pop()
-            rewrite = self._rewrite(word)
-            if rewrite is None:
+            terms = self._rewritten(m, word, c)
+            if terms is None:
                 add_to(out, single(m, word, c))
-                continue
-            self.budget.spend()
-            start, end, result = rewrite
-            for (n, v), d in result.items():
-                whole = word[:start] + v + word[end:]
-                for (o, _), e in self.product(m, n).items():
-                    todo.append((o, whole, c * d * e))
+            else:
+                todo += terms
         return out
+
+    def passes(self, p: Polynomial, q: Polynomial) -> Iterator[Polynomial]:
+        """Yield the product of two polynomials as it is reduced, each word once between two."""
+        whole: Polynomial = {}
+        for (m, u), c in p.items():
+            for (n, v), d in q.items():
+                for (o, _), e in self.product(m, n).items():
+                    add_to(whole, single(o, u + v, c * d * e))
+        before: Polynomial = {}
+        while before != whole:
+            yield whole
+            before, whole = whole, {}
+            for (m, word), c in before.items():
+                terms = self._rewritten(m, word, c)
+                for n, v, d in [(m, word, c)] if terms is None else terms:
+                    add_to(whole, single(n, v, d))
+
+    def _rewritten(
+        self, m: Monomial, word: Word, c: Coefficient
+    ) -> list[tuple[Monomial, Word, Coefficient]] | None:
+        """Return the terms that one rewrite makes of a term, None for a normal form."""
+        rewrite = self._rewrite(word)
+        if rewrite is None:
+            return None
+        self.budget.spend()
+        start, end, result = rewrite
+        return [
+            (o, word[:start] + v + word[end:], c * d * e)
+            for (n, v), d in result.items()
+            for (o, _), e in self.product(m, n).items()
+        ]
 
     def _rewrite(self, word: Word) -> tuple[int, int, Polynomial] | None:
         """Return a part of a word that is not in normal form, and what it is equal to."""

@@ -15,6 +15,7 @@ from relgraph.checking.report import counted
 from relgraph.checking.selections import static_checks
 from relgraph.checking.shrinking import smallest
 from relgraph.errors import ArgumentError, RelationError, UnsoundRelationError
+from relgraph.relations.relation import Relation
 
 
 @rg.identity
@@ -141,6 +142,56 @@ def test_both_directions_are_checked():
     report = rg.check(squareo)
     assert report
     assert set(report.outcomes) == {"squareo", "squareo.reversed"}
+
+
+@rg.identity(specials="assumes_finite")
+def log_producto(x, y):
+    """log(x) + log(y) = log(x y): the left side has no value where both are negative."""
+    return rg.log(x) + rg.log(y), rg.log(x * y)
+
+
+def test_the_reverse_is_undefined_where_its_graph_is_not():
+    report = rg.check(log_producto)
+    assert report
+    assert set(report.undefined) == {"log_producto.reversed"}
+    assert "log(x * x)  ->  log(x) + log(x) turns 0. into nan at x = -1." in str(report)
+    reverse = rg.check(log_producto.reversed)
+    assert not reverse
+    with pytest.raises(UnsoundRelationError, match=r"log_producto\.reversed changes a value"):
+        reverse.raise_()
+    assert "rg.nonnegativeo(x), or rewrite only in the direction" in str(reverse)
+    x = reverse.counterexample.values["x"]
+    with np.errstate(invalid="ignore"):
+        assert np.isfinite(np.log(x * x)) and np.isnan(np.log(x) + np.log(x))
+
+
+def test_a_reverse_without_a_label_is_not_mended_by_one():
+    forward = Relation("log_producto", clauses=log_producto.clauses)
+    assert "declare specials='assumes_finite'" in str(rg.check(forward))
+    assert "add a condition (where=)" in str(rg.check(forward.reversed))
+
+
+def test_a_condition_makes_the_reverse_defined():
+    @rg.identity(
+        where=lambda x, y: (rg.nonnegativeo(x), rg.nonnegativeo(y)), specials="assumes_finite"
+    )
+    def log_product_nonnegativeo(x, y):
+        """log(x) + log(y) = log(x y) where x and y are not negative."""
+        return rg.log(x) + rg.log(y), rg.log(x * y)
+
+    report = rg.check(log_product_nonnegativeo.reversed)
+    assert report
+    assert not report.undefined
+
+
+def test_a_direction_that_a_mode_runs_is_defined_where_its_graph_is():
+    rg.optdb.register(log_producto.reversed, "canonicalize")
+    try:
+        report = rg.check(log_producto)
+    finally:
+        rg.optdb.unregister(log_producto.reversed)
+    assert report.counterexample.relation.label == "log_producto.reversed"
+    assert rg.check(log_producto)
 
 
 def test_what_could_not_be_tried_does_not_pass():

@@ -146,6 +146,16 @@ def test_comparison():
     assert rg.cost(u + 1).compare(rg.cost(w + 1), "kernels") == 0
 
 
+def test_times_compare_for_sizes_with_values():
+    A, B = rg.matrices("A B", shape=("n", "n"))
+    product, sum_ = rg.cost(A @ B), rg.cost(A + B)
+    sides = product.at(n=500), sum_.at(n=500)
+    assert sides[0].seconds > sides[1].seconds
+    assert [a.compare(b, "seconds") for a in sides for b in sides] == [0, 1, -1, 0]
+    with pytest.raises(ArgumentError, match="a time depends on the sizes n"):
+        product.compare(sum_, "seconds")
+
+
 def test_comparison_under_assumptions():
     x = rg.vector("x", shape=("n",))
     A = rg.matrix("A", shape=("n", "n"))
@@ -204,7 +214,8 @@ def test_the_printed_cost():
     [(lambda c: c.at(q=3), "does not depend on a size 'q'"),
      (lambda c: c.at(n=-1), "integer from 0"),
      (lambda c: c.at(n=1.5), "integer from 0"),
-     (lambda c: c.compare(c, "speed"), "no measure 'speed'")],
+     (lambda c: c.compare(c, "speed"), "no measure 'speed'"),
+     (lambda c: c.compare(rg.vector("x")), "compares with a cost")],
 )  # fmt: skip
 def test_wrong_calls(call, message):
     cost = rg.cost(rg.vector("x", shape=("n",)) + 1)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from relgraph.db.catalogue import relations
-from relgraph.relations.decorators import check_declaration
+from relgraph.relations.declaration import check_clause
+from relgraph.relations.decorators import check_directions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -98,5 +99,7 @@ print(json.dumps(rg.optdb["double_addo"] is arithmetic.double_addo))
 
 @pytest.mark.parametrize("relation", list(relations()), ids=lambda x: x.label)
 def test_declarations_of_the_catalogue_are_valid(relation):
-    check_declaration(relation.forward)
+    for clause in relation.forward.clauses:
+        check_clause(clause, relation.name, relation.location)
+    check_directions(relation.forward)
     assert relation.rewrites

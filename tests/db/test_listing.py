@@ -34,6 +34,19 @@ def test_it_is_found_by(text, name):
     assert name in [row.name for row in rg.catalogue(text)]
 
 
+def test_words_match_whole_words():
+    found = rg.catalogue("log")
+    assert {"cancel_exp_logo", "log_prodo"} <= {row.name for row in found[:50]}
+    assert not {"distribute_logico", "idempotento"} & {row.name for row in found}
+    assert {"logdet_invo", "distribute_logico"}.isdisjoint(row.name for row in found[:50])
+    assert "distribute_logico" in [row.name for row in rg.catalogue("logical_and")]
+
+
+def test_parts_of_words_match_if_no_word_does():
+    assert "softmax_divideo" in [row.name for row in rg.catalogue("softma")]
+    assert "softmax_divideo" in [row.name for row in rg.catalogue("softma exp")]
+
+
 def test_an_exact_name_is_all_that_is_shown():
     assert [row.name for row in rg.catalogue("cancel_log_expo")] == ["cancel_log_expo"]
 

@@ -96,3 +96,17 @@ def test_a_machine_of_other_figures():
 def test_a_rate_that_does_not_exist():
     with pytest.raises(ArgumentError, match="no rate 'gemm'"):
         type("Mine", (rg.Op,), {"__slots__": (), "name": "mine", "rate": "gemm"})
+
+
+def test_a_batch_costs_a_call_for_each_matrix_where_lapack_takes_one_at_a_time():
+    a, b = rg.tensor("a", ("k", 3, 3)), rg.tensor("b", ("k", 3, 3))
+    for node, calls in (
+        (rg.solve(a, b), 1),
+        (rg.solve(a, b, assume="spd"), 100),
+        (rg.solve_triangular(a, b), 100),
+        (rg.cho_solve((a, True), b), 100),
+        (rg.schur(a)[0].inputs[0], 100),
+    ):
+        overhead = calls * node.op.overhead * 1e-9
+        assert overhead <= node_seconds(node, {"k": 100}) < overhead + 50e-6
+        assert rg.cost(node, {"k": 100}).seconds == pytest.approx(node_seconds(node, {"k": 100}))

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.errors import VerifyError
 from relgraph.ir.graph import toposort
+from relgraph.ir.records import replace
+from relgraph.rewriting.derivation.derivation import run_recorded
 from relgraph.rewriting.derivation.equality import Keys
+from relgraph.rewriting.selection import Selection
 
 A, U, C, V = rg.matrices("A U C V", shape=(3, 3))
 x, y, z, u, p, w = rg.vectors("x y z u p w", shape=(3,))
@@ -218,3 +222,53 @@ def test_a_condition_on_the_terms_keeps_different_coefficients_outside(graph, ex
     values = [RNG.uniform(0.5, 2.0, 3) for _ in "efg"]
     one, other = rg.function([e, f, g], [graph, made], mode=None, target="numpy")(*values)
     np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@rg.identity(where=lambda a, b: (rg.nonnegativeo(a), rg.nonnegativeo(b)), specials="assumes_finite")
+def log_producto(a, b):
+    """log(a) + log(b) = log(a b) where a and b are not negative."""
+    return rg.log(a) + rg.log(b), rg.log(a * b)
+
+
+LOGS = [rg.log(v) for v in (e, f, g)]
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (2 * LOGS[0] + 2 * LOGS[1], 2 * rg.log(e * f)),
+        (-LOGS[0] - LOGS[1], -rg.log(e * f)),
+        (e - 2 * LOGS[0] - LOGS[1] * 2, e - 2 * rg.log(e * f)),
+        (LOGS[0] / 2 + 0.5 * LOGS[1] + 0.5 * LOGS[2], 0.5 * rg.log(e * f * g)),
+        (
+            LOGS[0] + LOGS[1] + 3 * LOGS[2] + 3 * rg.log(e + f),
+            rg.log(e * f) + 3 * rg.log(g * (e + f)),
+        ),
+        (2 * LOGS[0] + 3 * LOGS[1], 2 * LOGS[0] + 3 * LOGS[1]),
+        (2 * LOGS[0] - 2 * LOGS[1], 2 * LOGS[0] - 2 * LOGS[1]),
+        (LOGS[0] - LOGS[1], LOGS[0] - LOGS[1]),
+    ],
+)
+def test_a_sum_that_becomes_a_product_keeps_a_common_coefficient(graph, expected):
+    derivation = rg.explain(graph, log_producto)
+    derivation.check()
+    (made,) = derivation.after
+    key = Keys()
+    assert key(made) == key(expected), made
+    values = [RNG.uniform(0.5, 2.0, 3) for _ in "efg"]
+    one, other = rg.function([e, f, g], [graph, made], mode=None, target="numpy")(*values)
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_different_coefficients_of_a_sum_that_becomes_a_product_are_a_forgery():
+    phase = run_recorded([2 * LOGS[0] + 2 * LOGS[1] + 3 * LOGS[2]], Selection([log_producto]))
+    phase.check()
+    (step,) = phase.steps
+    (firing,) = step.firings
+    wrong = rg.log((2 * e) * (3 * g))
+    forged = firing._replace(
+        taken=(2 * LOGS[0], 3 * LOGS[2]), result=wrong, scales=(2, 3), bindings=([e, g],)
+    )
+    forged_step = replace(step, after=wrong + 2 * LOGS[1], firings=(forged,))
+    with pytest.raises(VerifyError, match="different coefficients are not carried through"):
+        replace(phase, after=(forged_step.after,), steps=(forged_step,)).check()

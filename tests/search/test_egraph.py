@@ -89,11 +89,13 @@ def test_constants_multiply_to_constants(egraph):
     assert egraph.same(egraph.product(1, (), (egraph.diag(column), ones)), column)
 
 
-def test_steps_run_out_and_leave_a_congruent_graph():
+@pytest.mark.parametrize("limit", ["steps", "time"])
+def test_steps_and_time_run_out_and_leave_a_congruent_graph(limit):
     a, b = rg.matrices("a b", shape=(6, 6))
     graph = (a + b) @ (a - b) @ (a + rg.eye(6)) @ (b + rg.eye(6)) @ (a + b)
-    egraph = EGraph(500)
+    egraph = EGraph(500 if limit == "steps" else 10**9)
     embedding = Embedding(egraph, [graph])
+    egraph.end = None if limit == "steps" else 0.0
     saturation = Saturation(egraph, [embedding.references[graph]])
     with pytest.raises(OutOfSteps):
         for _ in range(50):

@@ -119,6 +119,79 @@ def test_named_sizes_count_as_given():
     assert rg.optimize(graph, mode=None, sizes={"n": 3, "k": 1000}) == m @ w @ z
 
 
+Xn, Un = rg.matrix("Xn", shape=("m", "n")), rg.matrix("Un", shape=("n", "k"))
+Vn, yn = rg.matrix("Vn", shape=("k", "n")), rg.vector("yn", shape=("m",))
+vn, dn = rg.vector("vn", shape=("n",)), rg.vector("dn", shape=("n",), facts=["positive"])
+In, Ik = rg.eye(Un.shape[0]), rg.eye(Un.shape[1])
+RIDGE = rg.inv(Xn.T @ Xn + c * rg.eye(Xn.shape[1])) @ Xn.T @ yn
+SHORT, THIN = {"m": 10, "n": 1000}, {"n": 1000, "k": 3}
+NAMED = {
+    "ridge": (RIDGE, lambda X, U, V, y, v, d, c: np.linalg.inv(X.T @ X + c * np.eye(6)) @ X.T @ y),
+    "woodbury": (
+        rg.inv(In + Un @ Vn) @ vn,
+        lambda X, U, V, y, v, d, c: np.linalg.inv(np.eye(6) + U @ V) @ v,
+    ),
+    "diagonal and thin": (
+        rg.inv(rg.diag(dn) + Un @ Un.T) @ vn,
+        lambda X, U, V, y, v, d, c: np.linalg.inv(np.diag(d) + U @ U.T) @ v,
+    ),
+    "determinant": (
+        rg.det(In + Un @ Vn),
+        lambda X, U, V, y, v, d, c: np.linalg.det(np.eye(6) + U @ V),
+    ),
+    "product": (In @ Un @ Ik @ Vn @ vn, lambda X, U, V, y, v, d, c: U @ V @ v),
+}
+
+
+@pytest.mark.parametrize("mode", ["o4", None])
+@pytest.mark.parametrize(
+    ("name", "sizes", "flops"),
+    [
+        # X.T (X X.T + c I)^-1 y: a Gram matrix, a system of 10, and a product with a vector
+        ("ridge", SHORT, 10 * 10 * 1000 + 3 * 10**3 + 2 * 10 * 1000),
+        # V U for all, two products with a vector, and additions
+        ("woodbury", THIN, 10 * 3 * 3 * 1000),
+        ("diagonal and thin", THIN, 10 * 3 * 3 * 1000),
+        ("determinant", THIN, 2 * 3 * 3 * 1000 + 100),
+        ("product", THIN, 4 * 3 * 1000),
+    ],
+)
+def test_an_identity_of_a_named_size_is_an_identity(name, sizes, flops, mode):
+    written, by_numpy = NAMED[name]
+    new = rg.optimize(written, mode=mode, sizes=sizes)
+    assert rg.cost(new, sizes=sizes).flops <= 1.05 * flops
+    rng, small = np.random.default_rng(1), {"m": 3, "n": 6, "k": 2}
+    inputs = (Xn, Un, Vn, yn, vn, dn, c)
+    values = {v: rng.uniform(0.5, 1.5, [small[d] for d in v.type.shape]) for v in inputs}
+    np.testing.assert_allclose(rg.evaluate(new, values), by_numpy(*values.values()), rtol=1e-9)
+
+
+def test_sizes_of_the_operands_choose_between_primal_and_dual_ridge():
+    assert rg.optimize(RIDGE, sizes={"m": 1000, "n": 10}) == rg.optimize(RIDGE)
+    assert "solve(Xn @ Xn.mT" in str(rg.optimize(RIDGE, sizes=SHORT))
+
+
+@pytest.mark.parametrize(
+    ("written", "tidy"),
+    [
+        (A.mT.mT, A),
+        (A.mT.mT @ B.mT.mT, A @ B),
+        ((A.mT @ B.mT).mT @ A, B @ (A @ A)),
+        (A - A @ rg.inv(A + B) @ A, A - A @ rg.solve(A + B, A)),
+        (rg.inv(A.mT) @ rg.inv(B.mT), rg.inv(A @ B).mT),
+        (In @ Un, Un),
+        (Un @ Ik @ Vn, Un @ Vn),
+        (rg.inv(S) @ H.mT @ rg.inv(S), None),
+    ],
+    ids=str,
+)
+def test_results_have_no_transposes_of_transposes_and_no_identities(written, tidy):
+    new = rg.optimize(written, mode=None)
+    assert tidy is None or new is tidy
+    text = str(new)
+    assert ".mT.mT" not in text and "diag(" not in text
+
+
 def test_batches_are_searched_as_their_matrices():
     stack = rg.tensor("stack", shape=(7, 30, 30), dtype="float64")
     column = rg.tensor("column", shape=(7, 30, 1), dtype="float64")
@@ -181,6 +254,16 @@ def test_relations_of_users_take_part():
     assert float(rg.evaluate(rg.optimize(graph, pythagoraso, mode=None), {})) == 60.0
 
 
+def test_relations_of_users_leave_arrays_of_unknown_sizes_alone():
+    v = rg.vector("v")
+    graph = rg.square(rg.sin(v)) + rg.square(rg.cos(v))
+    assert rg.optimize(graph, pythagoraso, mode=None) is graph
+    total = rg.sum(graph) * rg.sum(3.0 * rg.square(rg.sin(x)) + 3.0 * rg.square(rg.cos(x)))
+    new = rg.optimize(total, pythagoraso, mode=None)
+    value = np.linspace(-1.0, 1.0, 5)
+    assert float(rg.evaluate(new, {v: value, x: np.ones(60)})) == pytest.approx(900.0)
+
+
 def test_a_function_of_nodes_is_a_cost():
     def products(node):
         return float(node.op is rg.matmul)
@@ -202,6 +285,50 @@ def test_a_report_says_what_stopped_each_region():
     assert report.regions[1].before == report.regions[1].after
     _, report = rg.optimize(graph, mode=None, budget=5, full_output=True)
     assert report.regions[0].stopped == "steps"
+
+
+@pytest.mark.parametrize("mode", ["o4", None])
+def test_at_the_limit_of_time_the_best_so_far_is_returned(mode):
+    graph = 1.0 * (rg.exp(A @ B + A @ C) @ y)
+    with rg.config(time_limit=1e-9):
+        new, report = rg.optimize(graph, mode=mode, full_output=True)
+    assert new is graph
+    assert report.stopped == "time" and "stopped by time" in str(report).partition("\n")[0]
+    new, report = rg.optimize(graph, mode=mode, seconds=1e-9, full_output=True)
+    assert cost(new) <= cost(graph)
+    assert {region.stopped for region in report.regions} == {"time"}
+
+
+def test_time_ends_a_search_within_a_round(monkeypatch):
+    from relgraph.search import optimize
+
+    time = optimize.Time(None, optimize.monotonic() - 1)  # none to choose a program
+    monkeypatch.setattr(optimize.Time, "of", lambda seconds: time)
+    graph = A @ B + A @ C
+    new, report = rg.optimize(graph, mode=None, full_output=True)
+    assert new is graph
+    assert [region.stopped for region in report.regions] == ["time"]
+
+
+def test_a_relation_that_runs_away_is_no_limit_of_time():
+    @rg.identity
+    def growo(v):
+        """A side that holds the other one."""
+        return rg.sin(v), rg.sin(rg.sin(v) + 0.0 * v)
+
+    with rg.config(time_limit=1000), pytest.raises(rg.errors.RelgraphError):
+        rg.optimize(rg.sin(x), mode=[growo])
+
+
+@pytest.mark.parametrize("mode", ["o4", None])
+def test_nonfinite_values_stay_without_a_search(mode):
+    graph = [A @ B + A @ C, A @ x - A @ x]
+    new, report = rg.optimize(graph, mode=mode, nonfinite="keep", full_output=True)
+    assert new == graph
+    assert (report.regions, report.stopped) == ([], "nonfinite")
+    assert report.costs[0] == report.costs[1] > 0
+    infinite = {A: np.full((60, 60), np.inf), x: np.ones(60)}
+    assert np.isnan(rg.evaluate(new[1], infinite)).all()
 
 
 @pytest.mark.parametrize(
@@ -320,8 +447,14 @@ def test_the_mode_o5_searches():
         ({"exclude": "Woodbury identity"}, "exclude is a collection"),
         ({"budget": 0}, "budget must be a positive integer"),
         ({"seconds": -1.0}, "seconds must be positive"),
+        ({"nonfinite": "maybe"}, "nonfinite is 'assume' or 'keep'"),
     ],
 )
 def test_bad_arguments_raise(arguments, message):
     with pytest.raises(rg.errors.RelgraphError, match=message):
         rg.optimize(A @ x, **arguments)
+
+
+def test_relations_need_a_search():
+    with pytest.raises(rg.errors.ArgumentError, match="leaves the search out"):
+        rg.optimize(A @ x, lift_numbero, nonfinite="keep")

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from importlib import import_module
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -125,6 +126,28 @@ def test_several_matrices_are_words_too():
 
 
 # Derivations.
+
+
+def test_a_difference_is_multiplied_out_before_it_cancels():
+    closing = rg.prove(*EQUAL["woodbury"]).derivation.closing
+    assert [step.laws for step in closing] == [
+        ("cancel_subtract_selfo",),
+        ("distribute_add_matmulo", "distribute_matmul_addo"),
+        ("cancel_matmul_invo",),
+        ("cancel_matmul_invo",),
+    ]
+    assert all(a.after is b.before for a, b in pairwise(closing[1:]))
+    assert "A @ inv(A)" in str(closing[1].after) and "A @ inv(A)" not in str(closing[2].after)
+
+
+def test_a_proof_without_steps_left_for_its_text_is_one():
+    lengths = set()
+    for budget in range(20, 90, 10):
+        proof = rg.prove(*EQUAL["woodbury"], relations=[], budget=budget)
+        if proof:
+            assert proof.check() == len(proof.steps)
+            lengths.add(len(proof.steps))
+    assert lengths == {2, 4}
 
 
 def first_use(name):

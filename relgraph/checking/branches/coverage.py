@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -23,7 +25,7 @@ from relgraph.checking.generators.cases import (
     needs_regular,
     sides_of,
 )
-from relgraph.checking.generators.instances import Instance, examples_of, input_names
+from relgraph.checking.generators.instances import examples_of, input_names
 from relgraph.checking.generators.shapes import (
     EVERY_DTYPE,
     LINALG,
@@ -34,7 +36,7 @@ from relgraph.checking.generators.shapes import (
 )
 from relgraph.checking.matching import inputs_of
 from relgraph.checking.outcome import LOSES_DIGITS, SKIPPED, Outcome, Problem, Values
-from relgraph.checking.promises import disagreement, inaccuracy, promise_of
+from relgraph.checking.promises import Promise, disagreement, inaccuracy, promise_of
 from relgraph.checking.rounding.judge import MANY_DIGITS, underflows
 from relgraph.checking.shrinking import Predicate, smallest
 from relgraph.ir.graph import free_inputs, toposort
@@ -57,19 +59,36 @@ Array = Any
 Failing = tuple[Predicate, Values, str]
 
 
+def stays_defined(relation: Relation) -> Outcome:
+    """Look for values where a direction is undefined, although the graph that it matches is not.
+
+    The other checks require this too where no label or use excuses it.
+    """
+    promise = promise_of(relation)
+    if promise.specials != "assumes_finite" or promise.defined:
+        return Outcome()
+    strict = keeps_branches(relation, promise=replace(promise, defined=True))
+    return Outcome(undefined=strict.failure)
+
+
 def keeps_branches(
-    relation: Relation, samples: Mapping[str, Sequence[float]] | None = None
+    relation: Relation,
+    samples: Mapping[str, Sequence[float]] | None = None,
+    promise: Promise | None = None,
 ) -> Outcome:
     """Compare both sides on each branch that one of their ops can take.
 
-    ``samples`` are numbers to try for variables, by name.
+    ``samples`` are numbers to try for variables, by name; ``promise`` replaces the promises of the
+    labels.
     """
+    promise = promise or promise_of(relation)
     tried = 0
     state: dict[tuple[Clause, int, str], int] = {}
     names: dict[tuple[Clause, int, str], Branch] = {}
     for clause, drawn in _firings(relation):
-        for graph, result, instance in drawn:
-            comparison = _Comparison(relation, clause, (graph, result), instance, samples or {})
+        for firing in drawn:
+            graph = firing[0]
+            comparison = _Comparison(relation, promise, clause, firing, samples or {})
             failing = comparison.run()
             tried += comparison.tried
             if failing is not None:
@@ -133,13 +152,15 @@ def _preference(side: Side) -> int:
     return 2 if 0 in sizes else int(not any(1 < s < 40 for s in sizes))
 
 
-def unexcused(relation: Relation, graph: Variable, values: Values, kind: str) -> Problem | bool:
+def unexcused(
+    relation: Relation, graph: Variable, values: Values, kind: str, promise: Promise | None = None
+) -> Problem | bool:
     """Compare both sides as :func:`disagreement` does, except where products may underflow.
 
     For finite inputs, two sides of one exact value may differ by underflow, provided that no branch
     depends on it.
     """
-    verdict = disagreement(relation, graph, values, kind)
+    verdict = disagreement(relation, graph, values, kind, promise)
     if not isinstance(verdict, Problem):
         return verdict
     excused = relation.specials == "assumes_finite" and relation.rounding != "exact"
@@ -167,14 +188,14 @@ class _Comparison:
     def __init__(
         self,
         relation: Relation,
+        promise: Promise,
         clause: Clause,
-        sides: tuple[Variable, Variable],
-        instance: Instance,
+        firing: Firing,
         samples: Mapping[str, Sequence[float]],
     ) -> None:
-        graph, result = sides
+        graph, result, instance = firing
         self.relation, self.graph, self.result = relation, graph, result
-        self.promise = promise_of(relation)
+        self.promise = promise
         self.together = is_pointwise(clause) and all(x.ndim == 0 for x in instance.inputs)
         constants = [*constants_of((graph, result)), *_numbers_in_conditions(clause)]
         names = input_names(clause)
@@ -336,9 +357,10 @@ class _Comparison:
     def _judge(self, values: Values) -> Failing | None:
         """Compare at one point."""
         kind = "moderate" if finite(values.values()) else "special"
-        verdict = unexcused(self.relation, self.graph, values, kind)
+        predicate = partial(unexcused, promise=self.promise)
+        verdict = predicate(self.relation, self.graph, values, kind)
         self.tried += verdict is True
-        return (unexcused, values, kind) if isinstance(verdict, Problem) else None
+        return (predicate, values, kind) if isinstance(verdict, Problem) else None
 
     def _exactly(self, values: Values) -> Failing | None:
         """Compare exact values at one point."""

@@ -14,7 +14,7 @@ from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.factorisations import OneByOne
 from relgraph.ops.linalg.lapack import common_floats, float_dtype, routine, solved, triangular
-from relgraph.ops.linalg.solve import Switch, SystemOp, solution_type, square_size
+from relgraph.ops.linalg.solve import Switch, SystemOp, matrices_of, solution_type, square_size
 from relgraph.ops.linalg.structured import last_two
 
 _POTRS = 64  # from this side, two triangular systems take less time for one right side
@@ -53,6 +53,10 @@ class LUSolve(Op):
 
     def _one(self, factors: Any, b: Any, pivots: Any) -> Any:
         return routine("getrs", b.dtype)(factors, pivots, b, trans=self.params[0])[0]
+
+    def calls(self, types: tuple[Any, ...], result: Any) -> Any:
+        """Return the number of matrices."""
+        return matrices_of(result)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost 2 n^2 for each right side."""

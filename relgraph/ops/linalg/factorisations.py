@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DomainError
-from relgraph.ir.cost import extent, size
+from relgraph.ir.cost import extent
 from relgraph.ir.facts import NOTHING, Facts, kept, proved
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem, Op
@@ -23,7 +23,14 @@ from relgraph.ops.arguments import as_operand, is_open
 from relgraph.ops.contraction import contracted
 from relgraph.ops.docstrings import documented
 from relgraph.ops.linalg.lapack import common_floats, float_dtype, routine
-from relgraph.ops.linalg.solve import SquareOp, Switch, cubes, square_size, square_type
+from relgraph.ops.linalg.solve import (
+    SquareOp,
+    Switch,
+    cubes,
+    matrices_of,
+    square_size,
+    square_type,
+)
 from relgraph.ops.linalg.structured import last_two
 
 MODES = ("reduced", "complete")
@@ -54,6 +61,10 @@ class OneByOne(Op):
     rate = "factorisation"
 
     one: Callable[..., Any]  # the result for one matrix of each operand, by SciPy
+
+    def calls(self, types: tuple[Any, ...], result: Any) -> Any:
+        """Return the number of matrices of the first operand."""
+        return matrices_of(types[0])
 
     def perform(self, *values: Any) -> Any:
         """Compute with SciPy, one matrix at a time."""
@@ -163,7 +174,7 @@ class SVD(Switch, Factoring):
         """Cost 4 m^2 n + 22 n^3 for square factors, else 6 m n^2 + 20 n^3, where n <= m."""
         m, n = _long_and_short(types[0])
         one = 4 * m * m * n + 22 * n**3 if self.params[0] else 6 * m * n * n + 20 * n**3
-        return _matrices(types[0]) * one
+        return matrices_of(types[0]) * one
 
     def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know that singular values are not negative, and that square factors are orthogonal."""
@@ -212,7 +223,8 @@ class QR(Factoring):
         (m, n), (*_, rows, columns) = _long_and_short(types[0]), result.items[0].shape
         p, q = extent(rows), extent(columns)
         factor = 2 * m * n * n - 2 * n**3 // 3
-        return _matrices(types[0]) * (factor + 4 * p * q * n - 2 * (p + q) * n * n + 4 * n**3 // 3)
+        one = factor + 4 * p * q * n - 2 * (p + q) * n * n + 4 * n**3 // 3
+        return matrices_of(types[0]) * one
 
     def item_facts(self, index: int, operands: tuple[Facts, ...], node: Variable) -> Facts:
         """Know the factors of a square matrix, and that a complete Q is orthogonal."""
@@ -369,11 +381,6 @@ def _long_and_short(matrices: TensorType) -> tuple[int, int]:
     """Return the larger and the smaller side of matrices."""
     sides = [extent(n) for n in matrices.shape[-2:]]
     return most(sides), least(sides)
-
-
-def _matrices(matrices: TensorType) -> int:
-    """Return the number of matrices of a batch."""
-    return size(matrices.with_shape(matrices.shape[:-2]))
 
 
 def _items(results: Any, count: int) -> tuple[Any, ...]:

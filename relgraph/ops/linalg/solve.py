@@ -84,6 +84,11 @@ def cubes(matrices: TensorType) -> int:
     return size(matrices) * extent(matrices.shape[-1])
 
 
+def matrices_of(batch: TensorType) -> int:
+    """Return the number of matrices of a batch."""
+    return size(batch.with_shape(batch.shape[:-2]))
+
+
 class SquareOp(Op):
     """An op on one square matrix."""
 
@@ -201,6 +206,7 @@ class Cholesky(Switch, SquareOp):
 
     __slots__ = ()
     name = "cholesky"
+    overhead = 1500
     measure = (10, 4)
     parameters = ("lower",)
     needs_regular = True
@@ -239,6 +245,10 @@ class SystemOp(Op):
     def infer(self, *types: Any) -> Type:
         """Return the type of the solution: that of ``b``, its batch broadcast with that of a."""
         return solution_type(*types)
+
+    def calls(self, types: tuple[Any, ...], result: Any) -> Any:
+        """Return the number of matrices, which LAPACK takes one at a time."""
+        return matrices_of(result)
 
     def _substitution(self, types: tuple[Any, ...], result: Any) -> int:
         """Return the cost of one triangular substitution, n^2 for each right side."""
@@ -295,6 +305,10 @@ class Solve(SystemOp):
         if not b.size:
             np.linalg.cholesky(a)  # without a right side, too, the matrix needs a factor
         return solved(positive_definite, a, b)
+
+    def calls(self, types: tuple[Any, ...], result: Any) -> Any:
+        """Return 1 for general systems, of which NumPy takes a batch."""
+        return 1 if self.params[0] == "general" else super().calls(types, result)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost the elimination of ``a`` and two substitutions for each right side."""

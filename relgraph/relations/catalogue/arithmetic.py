@@ -1,8 +1,5 @@
 """Sums, products and signs, element by element."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -11,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import Constant, Variable, constant
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import coefficiento, numbero, numerico
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -19,11 +17,6 @@ from relgraph.relations.kanren.goals import (
     floato,
     nonzeroo,
 )
-from relgraph.relations.relation import Relation
-
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
-
 
 # Signs.
 
@@ -236,6 +229,37 @@ def cancel_divide_selfo(x):
     return x / x, 1
 
 
+@lru_cache(maxsize=1024)
+def sum_of_coefficients(a: Constant, b: Constant) -> Variable | None:
+    """Return ``a + b`` for coefficients of one dtype, or None."""
+    if a.dtype != b.dtype:
+        return None
+    with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
+        total = np.add(a.uniform, b.uniform)
+    return constant(total, a.dtype) if np.isfinite(total) else None
+
+
+@identity(
+    tags=(*CANONICAL, "add_canonical"),
+    where=lambda x, a, b, c: (
+        numerico(x),
+        coefficiento(a),
+        coefficiento(b),
+        calco(c, sum_of_coefficients, a, b),
+    ),
+    specials="assumes_finite",
+)
+def collect_like_termso(x, a, b, c):
+    """a x + b x = c x, where c = a + b.
+
+    Holds modulo 2^n for integers, and for any number of terms; x itself counts as 1 x.
+    The coefficients' sum and the product round once each.  With a = -b infinity becomes NaN on both
+    sides, 0 elsewhere.
+    Source: distributive law.
+    """
+    return a * x + b * x, c * x
+
+
 @identity(tags=(*CANONICAL, "add_canonical"), where=numerico, rounding="exact")
 def double_addo(x):
     """x + x = 2 x.
@@ -266,37 +290,6 @@ def _with_one(combine: Any, c: Any, x: Any) -> Variable | None:
 def not_both_coefficients(a: Any, b: Any) -> bool:
     """Return True if one of two factors is more than a number."""
     return not (isinstance(a, Constant) and isinstance(b, Constant))
-
-
-@lru_cache(maxsize=1024)
-def sum_of_coefficients(a: Constant, b: Constant) -> Variable | None:
-    """Return ``a + b`` for coefficients of one dtype, or None."""
-    if a.dtype != b.dtype:
-        return None
-    with np.errstate(over="ignore"):  # integers wrap around, as they would at the call
-        total = np.add(a.uniform, b.uniform)
-    return constant(total, a.dtype) if np.isfinite(total) else None
-
-
-@identity(
-    tags=(*CANONICAL, "add_canonical"),
-    where=lambda x, a, b, c: (
-        numerico(x),
-        coefficiento(a),
-        coefficiento(b),
-        calco(c, sum_of_coefficients, a, b),
-    ),
-    specials="assumes_finite",
-)
-def collect_like_termso(x, a, b, c):
-    """a x + b x = c x, where c = a + b.
-
-    Holds modulo 2^n for integers, and for any number of terms; x itself counts as 1 x.
-    The coefficients' sum and the product round once each.  With a = -b infinity becomes NaN on both
-    sides, 0 elsewhere.
-    Source: distributive law.
-    """
-    return a * x + b * x, c * x
 
 
 @identity(tags=(*CANONICAL, "add_canonical"), specials="assumes_finite")
@@ -427,36 +420,11 @@ def negate_multiply_numbero(x, y, c, d):
     yield -((c * x) / y), (d * x) / y, calco(d, opposite, c, x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    cancel_negative_negativeo,
-    absorb_subtract_negativeo,
-    absorb_add_negativeo,
-    negate_subtracto,
-    negate_differenceo,
-    cancel_multiply_negativeo,
-    cancel_divide_negativeo,
-    negate_multiplyo,
-    negate_divideo,
-    remove_add_zeroo,
-    remove_add_negative_zeroo,
-    remove_subtract_zeroo,
-    negate_subtract_zeroo,
-    remove_multiply_oneo,
-    remove_divide_oneo,
-    annihilate_multiply_zeroo,
-    annihilate_divide_zeroo,
-    cancel_subtract_selfo,
-    cancel_divide_selfo,
-    collect_like_termso,
-    double_addo,
-    gather_subtract_multiplyo,
-    distribute_multiply_addo.reversed,
-    distribute_multiply_subtracto.reversed,
-    distribute_divide_addo.reversed,
-    cancel_add_subtracto,
-    cancel_subtract_addo,
-    cancel_subtract_subtracto,
-    cancel_divide_multiplyo,
-    cancel_multiply_divideo,
-    negate_multiply_numbero,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        distribute_multiply_addo,
+        distribute_multiply_subtracto,
+        distribute_divide_addo,
+    ),
 )

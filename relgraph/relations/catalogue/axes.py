@@ -1,8 +1,5 @@
 """Adjacent axes of size 1, permutations, broadcasts and reshapes."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,12 +7,11 @@ from typing import Any
 from relgraph.ops.arguments import canonical_shape, solve
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
-from relgraph.relations.relation import Relation
 
 SWAP = MatrixTranspose()
-TIDY = ("canonicalize", "specialize", "fast_run")
 
 
 def placed(x: Any, *steps: Any) -> tuple[Any, ...] | None:
@@ -208,6 +204,27 @@ def broadcast_expand_dimso(x, s, a, t):
     return BroadcastTo(s)(ExpandDims(a)(x)), ExpandDims(a)(BroadcastTo(t)(x))
 
 
+def new_removed(s: Any, a: Any, x: Any) -> Any:
+    """Return a shape without axes of size 1 that ``x`` does not have."""
+    if any(axis >= -x.ndim or axis < -len(s) or s[axis] != 1 for axis in a):
+        return None
+    return shape_after("remove", s, a)
+
+
+@identity(
+    tags=(*TIDY, "local_dimshuffle_alloc"),
+    rounding="exact",
+    where=lambda x, s, a, t: calco(t, new_removed, s, a, x),
+)
+def squeeze_broadcast_too(x, s, a, t):
+    """squeeze(broadcast_to(x, s), a) = broadcast_to(x, t), where t is s without the axes a.
+
+    Holds for static shapes and axes that x does not have.
+    Source: definition.
+    """
+    return Squeeze(a)(BroadcastTo(s)(x)), BroadcastTo(t)(x)
+
+
 def only_new(s: Any, x: Any) -> Any:
     """Return the leading axes that a broadcast inserts, if it repeats nothing."""
     new = filled(x, s)
@@ -305,13 +322,4 @@ def axes_of_reshapeo(x, s, a, t):
         yield cls(a)(Reshape(s)(x)), Reshape(t)(x), calco(t, function, s, a, x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    exchange_axeso,
-    remove_no_axeso,
-    absorb_leading_axeso,
-    permute_broadcast_too,
-    broadcast_expand_dimso,
-    insert_broadcast_too,
-    reshape_axeso,
-    axes_of_reshapeo,
-)
+RELATIONS = relations_in(globals())

@@ -4,9 +4,6 @@ A block-diagonal matrix of any number of blocks is nested to the right, so a rel
 serves them all.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -24,14 +21,13 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import Reshape
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.linalg import both_square
 from relgraph.relations.catalogue.units import static_side
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, facto, floato
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
 inv, det, slogdet, expm, lower_factor = Inv(), Det(), Slogdet(), Expm(), Cholesky(True)
 first, second, trace, diag, diagonal = GetItem(0), GetItem(1), Trace(), Diag(0), Diagonal(0)
 kron, block_diag, outer, concatenate = Kron(), BlockDiag(), Outer(), Concatenate(-1)
@@ -389,32 +385,12 @@ def block_diag_diago(u, v):
     return block_diag(diag(u), diag(v)), diag(concatenate(u, v))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    transpose_krono.reversed,
-    multiply_krono,
-    distribute_krono.reversed,
-    distribute_kron_lefto.reversed,
-    inv_krono,
-    cholesky_krono,
-    det_krono,
-    logdet_krono,
-    sign_krono,
-    trace_krono,
-    diagonal_krono,
-    sum_krono,
-    kron_diagonalo,
-    fuse_block_diago,
-    transpose_block_diago.reversed,
-    multiply_block_diago,
-    add_block_diago,
-    inv_block_diago,
-    cholesky_block_diago,
-    det_block_diago,
-    logdet_block_diago,
-    sign_block_diago,
-    trace_block_diago,
-    diagonal_block_diago,
-    sum_block_diago,
-    expm_block_diago,
-    block_diag_diago,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        transpose_krono,
+        distribute_krono,
+        distribute_kron_lefto,
+        transpose_block_diago,
+    ),
 )

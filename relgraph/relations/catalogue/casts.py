@@ -4,9 +4,6 @@ Which conversions lose nothing is read off a table of the formats: an integer of
 a float whose significand has n bits, IEEE 754-2019, section 3.3.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -34,6 +31,7 @@ from relgraph.ops.elementwise import (
     rint,
     trunc,
 )
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
@@ -43,10 +41,6 @@ from relgraph.relations.kanren.goals import (
     floato,
     integero,
 )
-from relgraph.relations.relation import Relation
-
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 
 
 def bits(dtype: Any) -> int:
@@ -94,6 +88,21 @@ def merge_casto(x, d, e):
 
 
 @identity(
+    tags=(*TIDY, "local_cast_cast", "derived"),
+    rounding="exact",
+    where=lambda d, e, x: checko(residues, d, e, x, label="integers, the last not the widest"),
+)
+def merge_cast_integero(x, d, e):
+    """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
+
+    Holds for integers of which e is no wider than d.
+    Derived from merge_casto if all three dtypes are known; kept for the rest.
+    Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
+    """
+    return Cast(e)(Cast(d)(x)), Cast(e)(x)
+
+
+@identity(
     tags=TIDY,
     rounding="exact",
     where=lambda d, x: checko(own_dtype, d, x, label="x has that dtype"),
@@ -111,21 +120,6 @@ def residues(d: Any, e: Any, x: Any) -> bool:
     types = [np.dtype(one) for one in (x.dtype, d, e)]
     whole = all(t.kind in "iu" for t in types)
     return bool(whole and types[2].itemsize <= types[1].itemsize)
-
-
-@identity(
-    tags=(*TIDY, "local_cast_cast", "derived"),
-    rounding="exact",
-    where=lambda d, e, x: checko(residues, d, e, x, label="integers, the last not the widest"),
-)
-def merge_cast_integero(x, d, e):
-    """cast(cast(x, d), e) = cast(x, e), modulo 2^n.
-
-    Holds for integers of which e is no wider than d.
-    Derived from merge_casto if all three dtypes are known; kept for the rest.
-    Source: conversion keeps the lowest bits; H. S. Warren, Hacker's Delight, 2nd ed., section 2-1.
-    """
-    return Cast(e)(Cast(d)(x)), Cast(e)(x)
 
 
 def keeps_truth(target: Any, source: Any) -> bool:
@@ -271,16 +265,4 @@ def remove_roundingo(x):
         yield f(x), x
 
 
-RELATIONS: tuple[Relation, ...] = (
-    merge_casto,
-    merge_cast_integero,
-    remove_casto,
-    drop_cast_trutho,
-    drop_cast_compareo,
-    drop_cast_testo,
-    gather_cast_logico,
-    gather_cast_noto,
-    drop_trunco,
-    drop_flooro,
-    remove_roundingo,
-)
+RELATIONS = relations_in(globals())

@@ -1,8 +1,5 @@
 """Declared sizes, assertions, and the distinct elements of an array."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,12 +8,12 @@ from relgraph.ops.checks import Assert, SpecifyShape, Unique
 from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.catalogue.axes import static
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko
 from relgraph.relations.relation import Relation
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
 
 
@@ -173,17 +170,6 @@ def unique_oneo(x):
     return Unique()(x), Reshape((-1,))(x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    remove_specify_shapeo,
-    merge_specify_shapeo,
-    specify_shape_updateo,
-    specify_shape_broadcasto,
-    remove_asserto,
-    absorb_uniqueo,
-    absorb_unique_repeatso,
-    absorb_unique_transposeo,
-    unique_oneo,
-)
-
 # What mode unsafe does besides: no phase and no search does it on its own account.
 UNSAFE: tuple[Relation, ...] = (remove_all_asserto,)
+RELATIONS = tuple([x for x in relations_in(globals()) if x not in UNSAFE])

@@ -1,8 +1,5 @@
 """Choices by a condition, some of which are absolute values."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -24,6 +21,7 @@ from relgraph.ops.elementwise import (
     true_divide,
     where,
 )
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.comparison import truthso
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.decorators import identity
@@ -33,10 +31,7 @@ from relgraph.relations.kanren.goals import (
     facto,
     floato,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 USELESS = (*TIDY, "local_useless_switch")
 
 
@@ -83,6 +78,29 @@ def collapse_whereo(c, x):
     Source: both branches are x.
     """
     return where(c, x, x), x
+
+
+@identity(tags=CANONICAL)
+def collapse_where_equalo(x, y):
+    """where(x = y, x, y) = y, and where(x != y, x, y) = x.
+
+    0.0 and -0.0 are equal.
+    Source: both branches are equal where the condition matters.
+    """
+    yield where(equal(x, y), x, y), y
+    yield where(not_equal(x, y), x, y), x
+
+
+@identity(tags=CANONICAL)
+def choose_extremeo(x, y):
+    """where(x < y, x, y) = min(x, y), and where(x < y, y, x) = max(x, y), and so for <=.
+
+    A comparison with NaN is False.  Zeros may differ in sign.
+    Source: IEEE 754-2019, section 5.11; definition.
+    """
+    for op in (less, less_equal):
+        yield where(op(x, y), x, y), minimum(x, y), facto(x, "not_nan")
+        yield where(op(x, y), y, x), maximum(x, y), facto(y, "not_nan")
 
 
 @identity(tags=CANONICAL, rounding="exact")
@@ -229,44 +247,4 @@ def indicate_where_noto(c):
     return where(c, 0, 1), logical_not(c)
 
 
-@identity(tags=CANONICAL)
-def collapse_where_equalo(x, y):
-    """where(x = y, x, y) = y, and where(x != y, x, y) = x.
-
-    0.0 and -0.0 are equal.
-    Source: both branches are equal where the condition matters.
-    """
-    yield where(equal(x, y), x, y), y
-    yield where(not_equal(x, y), x, y), x
-
-
-@identity(tags=CANONICAL)
-def choose_extremeo(x, y):
-    """where(x < y, x, y) = min(x, y), and where(x < y, y, x) = max(x, y), and so for <=.
-
-    A comparison with NaN is False.  Zeros may differ in sign.
-    Source: IEEE 754-2019, section 5.11; definition.
-    """
-    for op in (less, less_equal):
-        yield where(op(x, y), x, y), minimum(x, y), facto(x, "not_nan")
-        yield where(op(x, y), y, x), maximum(x, y), facto(y, "not_nan")
-
-
-RELATIONS: tuple[Relation, ...] = (
-    choose_absoluteo,
-    join_absoluteo,
-    collapse_whereo,
-    collapse_where_equalo,  # and the next, before two choices are joined: no choice is left
-    choose_extremeo,
-    flip_where_noto,
-    choose_constanto,
-    merge_whereo,
-    join_whereo,
-    gather_whereo,
-    gather_where_divideo,
-    sink_where_multiplyo,
-    sink_where_divideo,
-    logical_whereo,
-    indicate_whereo,
-    indicate_where_noto,
-)
+RELATIONS = relations_in(globals())

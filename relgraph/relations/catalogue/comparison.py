@@ -4,9 +4,6 @@ No order holds between NaN and anything, and NaN is unequal to everything, itsel
 754-2019, section 5.11); what that breaks asks for a proof that there is no NaN.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -30,6 +27,7 @@ from relgraph.ops.elementwise import (
     minimum,
     not_equal,
 )
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     Suspended,
@@ -38,10 +36,7 @@ from relgraph.relations.kanren.goals import (
     floato,
     nonzeroo,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 USELESS = (*TIDY, "local_useless_elemwise_comparison")
 
 
@@ -335,26 +330,4 @@ def join_testo(x):
     return logical_or(isnan(x), isinf(x)), logical_not(isfinite(x))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    swap_greatero,
-    compare_selfo,
-    test_selfo,
-    complement_equalo,
-    complement_lesso,
-    cancel_compare_negativeo,
-    cancel_equal_negativeo,
-    compare_differenceo,
-    equal_differenceo,
-    compare_signo,
-    compare_nonzeroo,
-    test_zeroo,
-    equal_trutho,
-    equal_falseo,
-    join_comparisono,
-    join_less_greatero,
-    gather_and_lesso,
-    gather_or_lesso,
-    decide_testo,
-    absorb_test_signo,
-    join_testo,
-)
+RELATIONS = relations_in(globals())

@@ -3,9 +3,6 @@
 The axis parameter is a logic variable: one relation serves every axis.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,12 +14,10 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import FULL
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.reductions import Max, Min, Prod, Sum
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato, positiveo
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 ALL = (Cumsum, Cumprod, Cummax, Cummin)
 
 
@@ -31,6 +26,20 @@ def level_along(c: Any, a: Any, x: Any) -> bool:
     if -a > x.ndim or x.type.shape[a] == 1:
         return False  # in the latter case either operand would do
     return not isinstance(c, Variable) or c.ndim < -a or c.type.shape[a] == 1
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda x, a: checko(is_single, a, x, label=f"{x!r} has one element along {a!r}"),
+    rounding="exact",
+)
+def remove_cumulativeo(x, a):
+    """cumsum(x) = x over an axis of one element, and so for cumprod, cummax and cummin.
+
+    Source: the first element is kept as it is.
+    """
+    for cls in ALL:
+        yield cls(a)(x), x
 
 
 @identity(tags=CANONICAL)
@@ -154,20 +163,6 @@ def is_single(a: Any, x: Any) -> bool:
     return bool(-a <= x.ndim and x.type.shape[a] == 1)
 
 
-@identity(
-    tags=CANONICAL,
-    where=lambda x, a: checko(is_single, a, x, label=f"{x!r} has one element along {a!r}"),
-    rounding="exact",
-)
-def remove_cumulativeo(x, a):
-    """cumsum(x) = x over an axis of one element, and so for cumprod, cummax and cummin.
-
-    Source: the first element is kept as it is.
-    """
-    for cls in ALL:
-        yield cls(a)(x), x
-
-
 # Parts of results.
 
 
@@ -230,6 +225,25 @@ def first_cumulativeo(x, s, a):
         yield Index(s)(cls(a)(x)), Index(s)(x)
 
 
+@identity(
+    tags=TIDY,
+    where=lambda x, s, t, a: checko(
+        are_neighbours, s, t, a, x, label=f"{s!r} and {t!r} take neighbours along {a!r}"
+    ),
+    specials="assumes_finite",
+)
+def cancel_diff_cumsumo(x, s, t, a):
+    """cumsum(x)[1:] - cumsum(x)[:-1] = x[1:], the difference of a cumulative sum.
+
+    Holds modulo 2^n for integers.
+    The keys take all but the first and all but the last element along an axis of more than one, and
+    all of the other axes.  The left side loses the digits that the sums have in common.  A partial
+    sum may overflow.
+    Source: definition.
+    """
+    return Index(s)(Cumsum(a)(x)) - Index(t)(Cumsum(a)(x)), Index(s)(x)
+
+
 def axis_of_prefix(s: Any, a: Any, x: Any) -> Any:
     """Return where the axis is past a key that takes its first elements, and half of all."""
     entries = keys.by_axis(s, x.ndim)
@@ -273,38 +287,4 @@ def are_neighbours(s: Any, t: Any, a: Any, x: Any) -> bool:
     return size > 1 and one == every[1:] and other == every[:-1]
 
 
-@identity(
-    tags=TIDY,
-    where=lambda x, s, t, a: checko(
-        are_neighbours, s, t, a, x, label=f"{s!r} and {t!r} take neighbours along {a!r}"
-    ),
-    specials="assumes_finite",
-)
-def cancel_diff_cumsumo(x, s, t, a):
-    """cumsum(x)[1:] - cumsum(x)[:-1] = x[1:], the difference of a cumulative sum.
-
-    Holds modulo 2^n for integers.
-    The keys take all but the first and all but the last element along an axis of more than one, and
-    all of the other axes.  The left side loses the digits that the sums have in common.  A partial
-    sum may overflow.
-    Source: definition.
-    """
-    return Index(s)(Cumsum(a)(x)) - Index(t)(Cumsum(a)(x)), Index(s)(x)
-
-
-RELATIONS: tuple[Relation, ...] = (
-    remove_cumulativeo,
-    lift_cumsum_negativeo,
-    lift_cumsum_multiplyo,
-    lift_cumsum_divideo,
-    distribute_cumsum_addo.reversed,
-    lift_cumprod_expo,
-    log_cumprodo,
-    lift_cumulative_negativeo,
-    merge_cumulative_extremeo,
-    absorb_cumulative_extremeo,
-    last_cumulativeo,
-    first_cumulativeo,
-    cancel_diff_cumsumo,
-    index_cumulativeo,
-)
+RELATIONS = relations_in(globals(), backward=(distribute_cumsum_addo,))

@@ -1,8 +1,5 @@
 """Factorisations of diagonal matrices, products of factors, and results that need no factors."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -31,14 +28,12 @@ from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
 from relgraph.ops.sorting import Argsort, Sort
+from relgraph.relations.catalogue import SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo
 from relgraph.relations.catalogue.units import identity_like
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, facto, floato, symmetrico
-from relgraph.relations.relation import Relation
 
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 inv, det, expm, diag, diagonal = Inv(), Det(), Expm(), Diag(0), Diagonal(0)
 trace, divide = Trace(), Elementwise("true_divide")
 first, second, third, fourth = GetItem(0), GetItem(1), GetItem(2), GetItem(3)
@@ -319,24 +314,4 @@ def transpose_expmo(A):
     return expm(matrix_transpose(A)), matrix_transpose(expm(A))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    eigvalsh_diagonalo,
-    eigh_diagonalo,
-    svd_diagonalo,
-    qr_diagonalo,
-    lu_diagonalo,
-    lu_factor_diagonalo,
-    schur_diagonalo,
-    qz_diagonalo,
-    expm_diagonalo,
-    sylvester_diagonalo,
-    recompose_factorso,
-    recompose_schuro,
-    recompose_valueso,
-    sum_eigvalsho,
-    prod_eigvalsho,
-    sum_singular_squareo,
-    det_expmo,
-    inv_expmo,
-    transpose_expmo,
-)
+RELATIONS = relations_in(globals())

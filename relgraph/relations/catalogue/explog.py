@@ -1,8 +1,5 @@
 """Exponentials and logarithms, for real arguments."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import math
@@ -24,13 +21,10 @@ from relgraph.ops.elementwise import (
     square,
     where,
 )
+from relgraph.relations.catalogue import CANONICAL, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import facto, floato, nonnegativeo, positiveo
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
-SPECIALIZE = ("specialize", "fast_run")
 STABLE = ("canonicalize", "fast_run", "stabilize", "stabilization")
 FINITE = ("canonicalize", "fast_run", "stabilize")
 
@@ -339,32 +333,12 @@ def sigmoid_logo(x):
     return sigmoid(log(x)), x / (1 + x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    cancel_log_expo,
-    cancel_exp_logo,
-    distribute_exp_addo.reversed,
-    distribute_exp_subtracto.reversed,
-    reciprocal_expo,
-    merge_power_expo,
-    halve_sqrt_expo,
-    halve_log_sqrto,
-    lower_log_powero,
-    distribute_log_multiplyo,
-    distribute_log_divideo,
-    log_reciprocalo,
-    cancel_log_powero,
-    cancel_power_logo,
-    change_log_baseo,
-    exp_softpluso,
-    cancel_exp_log1po,
-    switch_exp_logo,
-    exp_negative_logo,
-    exp_multiply_logo,
-    divide_expo,
-    square_expo,
-    distribute_exp2_addo.reversed,
-    distribute_exp2_subtracto.reversed,
-    softplus_logo,
-    cancel_sigmoid_logito,  # before: x / (1 - x) is not negative
-    sigmoid_logo,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        distribute_exp_addo,
+        distribute_exp_subtracto,
+        distribute_exp2_addo,
+        distribute_exp2_subtracto,
+    ),
 )

@@ -4,9 +4,6 @@ Maximum and minimum are NaN where one of their operands is; the larger of 0.0 an
 either, so that they are rounded.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -50,6 +47,7 @@ from relgraph.ops.elementwise import (
     tanh,
     trunc,
 )
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.choices import alikeo
 from relgraph.relations.catalogue.conditions import coefficiento
 from relgraph.relations.decorators import identity
@@ -61,10 +59,7 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 USELESS = (*TIDY, "local_useless_switch")
 
 clip = Elementwise("clip")
@@ -337,23 +332,4 @@ def idempotent_clipo(x, low, high):
     return clip(clip(x, low, high), low, high), clip(x, low, high)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    idempotent_extremeo,
-    idempotento,
-    absorb_extremeo,
-    distribute_extremeo.reversed,
-    gather_extreme_negativeo,
-    gather_extreme_increasingo,
-    gather_extreme_partialo,
-    gather_extreme_decreasingo,
-    gather_extreme_addo,
-    gather_extreme_subtracto,
-    gather_extreme_multiplyo,
-    decide_extremeo,
-    join_extremeo,
-    spread_extremeo,
-    clip_extremeo,
-    clip_minimumo,
-    merge_clipo,
-    idempotent_clipo,
-)
+RELATIONS = relations_in(globals(), backward=(distribute_extremeo,))

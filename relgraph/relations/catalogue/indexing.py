@@ -3,9 +3,6 @@
 A key is a parameter, so one relation serves every key; the key of the other side is computed.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -20,11 +17,10 @@ from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import LogSoftmax, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, nth, unary_goal
-from relgraph.relations.relation import Relation
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 SWAP = MatrixTranspose()
 
 
@@ -345,15 +341,4 @@ def diagonal_transposeo(x, k, m):
     return Diagonal(k)(SWAP(x)), Diagonal(m)(x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    remove_indexo,
-    merge_indexo,
-    squeeze_indexo,
-    pick_squeezeo,
-    index_rearrangemento,
-    index_reduceo,
-    index_softmaxo,
-    index_placeso,
-    index_specify_shapeo,
-    diagonal_transposeo,
-)
+RELATIONS = relations_in(globals())

@@ -1,11 +1,12 @@
 """Concatenations and stacks: nested and adjacent operands become one."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import compress
 from typing import Any
+
+import numpy as np
 
 from relgraph.ops.arguments import canonical_shape
 from relgraph.ops.concatenate import Concatenate, Stack
@@ -13,9 +14,9 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import static_slice
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, nth
-from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run", "merge_joins")
 
@@ -54,20 +55,49 @@ def is_first(k: Any, a: Any, b: Any) -> bool:
     return bool(a or b) and not any(empty(k, y) for y in a)
 
 
+def nonempty(k: Any, a: Any, b: Any) -> Any:
+    """Return those of ``b`` that have elements, or one if else nothing is joined.
+
+    Those that give the join of ``a`` and ``b`` its dtype stay, too.
+    """
+    chosen = [not empty(k, y) for y in b]
+    if not a and not any(chosen):
+        chosen[0] = True
+    kept = dict.fromkeys([y.type.dtype for y in (*a, *compress(b, chosen))])
+    wanted = result_dtype([y.type.dtype for y in (*a, *b)])
+    for i, y in enumerate(b):
+        if result_dtype(kept) == wanted:
+            break
+        if not chosen[i] and result_dtype([*kept, y.type.dtype]) != result_dtype(kept):
+            chosen[i] = True
+            kept[y.type.dtype] = None
+    return tuple(compress(b, chosen))
+
+
+nonempty.of_type = True  # type: ignore[attr-defined]
+
+
+def result_dtype(dtypes: Iterable[Any]) -> Any:
+    """Return the dtype of a join of operands of some dtypes."""
+    return np.result_type(*set(dtypes))
+
+
 @identity(
     tags=(*TIDY, "local_join_empty"),
     rounding="exact",
-    where=lambda k, x, a, b: (
+    where=lambda k, x, a, b, c: (
         checko(empty, k, x, label="x is empty along the axis"),
         checko(is_first, k, a, b, label="x is the first of these"),
+        calco(c, nonempty, k, a, b),
     ),
 )
-def join_emptyo(a, x, b, k):
-    """concatenate([*a, x, *b]) = concatenate([*a, *b]) for an empty x.
+def join_emptyo(a, x, b, c, k):
+    """concatenate([*a, x, *b]) = concatenate([*a, *c]) for an empty x, and c those not empty of b.
 
+    If all are empty, c is the first of b.
     Source: definition.
     """
-    return Concatenate(k)(*a, x, *b), Concatenate(k)(*a, *b)
+    return Concatenate(k)(*a, x, *b), Concatenate(k)(*a, *c)
 
 
 def adjoining(k: Any, s: Any, t: Any, x: Any) -> Any:
@@ -210,13 +240,4 @@ def index_joino(a, x, s, t, k, j):
         yield Index(s)(cls(k)(*a), *j), Index(t)(x, *j), place
 
 
-RELATIONS: tuple[Relation, ...] = (
-    join_oneo,
-    flatten_joino,
-    join_emptyo,
-    join_indexo,
-    join_stacko,
-    join_broadcast_too,
-    join_repeatedo,
-    index_joino,
-)
+RELATIONS = relations_in(globals())

@@ -4,13 +4,11 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 :mod:`relgraph.relations.rank_classes`.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
 
+from relgraph.ir.machine import op_seconds
 from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
 from relgraph.ops.concatenate import Concatenate
@@ -21,22 +19,19 @@ from relgraph.ops.linalg.solve import Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
+from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, scalaro, vectoro
 from relgraph.relations.catalogue.units import (
     identity_of_columns,
     static_side,
 )
 from relgraph.relations.decorators import identity
-from relgraph.relations.kanren.goals import calco, facto, floato, invertibleo, nonzeroo
-from relgraph.relations.relation import Relation
+from relgraph.relations.kanren.goals import calco, checko, facto, floato, invertibleo, nonzeroo
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
-SEARCH = ("linear_algebra", "search")
 divide = Elementwise("true_divide")
 inv, det, diag = Inv(), Det(), Diag(0)
 solve, solve_spd, solve_symmetric = Solve("general"), Solve("spd"), Solve("symmetric")
+lower, upper = SolveTriangular(True, 0, False), SolveTriangular(False, 0, False)
 slogdet, first, second, outer = Slogdet(), GetItem(0), GetItem(1), Outer()
 beside, above = Concatenate(-1), Concatenate(-2)
 
@@ -93,50 +88,6 @@ def cancel_solve_invo(A, b):
     return solve(inv(A), b), A @ b
 
 
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "lower_triangular"), specials="assumes_finite")
-def solve_lower_triangularo(A, b):
-    """solve(L, b) = L^-1 b by forward substitution.
-
-    Holds where L is invertible.
-    The error is within c n u cond(L) |x|.
-    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
-    """
-    return solve(A, b), SolveTriangular(True, 0, False)(A, b)
-
-
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "upper_triangular"), specials="assumes_finite")
-def solve_upper_triangularo(A, b):
-    """solve(U, b) = U^-1 b by back substitution.
-
-    Holds where U is invertible.
-    The error is within c n u cond(U) |x|.
-    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
-    """
-    return solve(A, b), SolveTriangular(False, 0, False)(A, b)
-
-
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "spd"), specials="assumes_finite")
-def solve_spdo(A, b):
-    """solve(A, b) = A^-1 b by Cholesky's factor.
-
-    The error is within c n u cond(A) |x|.
-    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
-    """
-    yield solve(A, b), solve_spd(A, b)
-    yield solve_symmetric(A, b), solve_spd(A, b)
-
-
-@identity(tags=SPECIALIZE, where=lambda A: facto(A, "symmetric"), specials="assumes_finite")
-def solve_symmetrico(A, b):
-    """solve(A, b) = A^-1 b by the symmetric factors of Bunch and Kaufman.
-
-    Holds where A is invertible.
-    The error is within c n u cond(A) |x|.
-    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.4.
-    """
-    return solve(A, b), solve_symmetric(A, b)
-
-
 @identity(
     tags=(*SPECIALIZE, "derived"),
     where=lambda v, B: (vectoro(v), matrixo(B), nonzeroo(v)),
@@ -166,6 +117,68 @@ def divide_elementso(v, b):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 1.2.
     """
     return solve(diag(v), b), b / v
+
+
+def system(op: Solve | SolveTriangular, fact: str) -> Any:
+    """Return the conditions for an op that solves systems with matrices that have a fact.
+
+    LAPACK takes the matrices of a batch one at a time, so a batch of small ones stays as it is.
+    """
+
+    def is_no_slower(A: Any, b: Any) -> bool:
+        types, result = (A.type, b.type), op.result_type((A, b))
+        if op.calls(types, result) == 1:
+            return True
+        return op_seconds(op, types, result) <= op_seconds(solve, types, result)
+
+    def where(A: Any, b: Any) -> Any:
+        return facto(A, fact), checko(is_no_slower, A, b, label="a batch is solved no slower")
+
+    return where
+
+
+@identity(tags=SPECIALIZE, where=system(lower, "lower_triangular"), specials="assumes_finite")
+def solve_lower_triangularo(A, b):
+    """solve(L, b) = L^-1 b by forward substitution.
+
+    Holds where L is invertible.
+    The error is within c n u cond(L) |x|.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
+    """
+    return solve(A, b), lower(A, b)
+
+
+@identity(tags=SPECIALIZE, where=system(upper, "upper_triangular"), specials="assumes_finite")
+def solve_upper_triangularo(A, b):
+    """solve(U, b) = U^-1 b by back substitution.
+
+    Holds where U is invertible.
+    The error is within c n u cond(U) |x|.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
+    """
+    return solve(A, b), upper(A, b)
+
+
+@identity(tags=SPECIALIZE, where=system(solve_spd, "spd"), specials="assumes_finite")
+def solve_spdo(A, b):
+    """solve(A, b) = A^-1 b by Cholesky's factor.
+
+    The error is within c n u cond(A) |x|.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
+    """
+    yield solve(A, b), solve_spd(A, b)
+    yield solve_symmetric(A, b), solve_spd(A, b)
+
+
+@identity(tags=SPECIALIZE, where=system(solve_symmetric, "symmetric"), specials="assumes_finite")
+def solve_symmetrico(A, b):
+    """solve(A, b) = A^-1 b by the symmetric factors of Bunch and Kaufman.
+
+    Holds where A is invertible.
+    The error is within c n u cond(A) |x|.
+    Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.4.
+    """
+    return solve(A, b), solve_symmetric(A, b)
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
@@ -517,41 +530,11 @@ def inv_blockso(A, B, C, D):
     return inv(blocks(A, B, C, D)), inner
 
 
-RELATIONS: tuple[Relation, ...] = (
-    cancel_inv_invo,
-    reverse_inv_matmulo.reversed,
-    solve_invo,
-    cancel_solve_invo,
-    divide_rowso,
-    divide_elementso,
-    solve_lower_triangularo,
-    solve_upper_triangularo,
-    solve_spdo,
-    solve_symmetrico,
-    det_transposeo,
-    det_invo,
-    det_matmulo,
-    transpose_invo,
-    lift_inv_multiplyo,
-    lift_inv_negativeo,
-    solve_inv_righto,
-    solve_inv_vectoro,
-    distribute_solve_addo.reversed,
-    distribute_solve_subtracto.reversed,
-    lift_solve_multiplyo,
-    lift_solve_scaledo,
-    lift_det_multiplyo,
-    sign_transposeo,
-    logdet_transposeo,
-    sign_invo,
-    logdet_invo,
-    sign_matmulo,
-    logdet_matmulo,
-    woodburyo,
-    push_througho,
-    sherman_morrisono,
-    det_rank_oneo,
-    det_lemmao,
-    schur_complemento,
-    inv_blockso,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        reverse_inv_matmulo,
+        distribute_solve_addo,
+        distribute_solve_subtracto,
+    ),
 )

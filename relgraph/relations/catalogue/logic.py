@@ -1,8 +1,5 @@
 """Logic of truth values, and of the bits of integers."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from relgraph.ops.elementwise import (
@@ -16,13 +13,10 @@ from relgraph.ops.elementwise import (
     logical_or,
     logical_xor,
 )
+from relgraph.relations.catalogue import CANONICAL, TIDY, relations_in
 from relgraph.relations.catalogue.comparison import truthso, wholeo
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.decorators import identity
-from relgraph.relations.relation import Relation
-
-CANONICAL = ("canonicalize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 
 
 @identity(tags=CANONICAL, where=lambda x: truthso(x), rounding="exact")
@@ -170,17 +164,4 @@ def distribute_logico(x, y, z):
         yield outer(x, inner(y, z)), inner(outer(x, y), outer(x, z))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    logical_bitwiseo,
-    cancel_not_noto,
-    test_not_noto,
-    neutral_logico,
-    annihilate_logico,
-    neutral_bitwiseo,
-    complement_logico,
-    distribute_noto.reversed,
-    cancel_xor_noto,
-    absorb_logico,
-    absorb_complemento,
-    distribute_logico.reversed,
-)
+RELATIONS = relations_in(globals(), backward=(distribute_noto, distribute_logico))

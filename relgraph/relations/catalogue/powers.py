@@ -4,9 +4,6 @@ Squares written ``x ** 2`` or ``x * x`` become ``square(x)``, so that the other 
 form.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import math
@@ -14,6 +11,7 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.elementwise import absolute, cbrt, reciprocal, sqrt, square, where
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import numbero, numerico
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -22,9 +20,7 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
 LARGEST = 64  # exponent that is written out: each squaring doubles the relative error
 
@@ -46,6 +42,17 @@ def annihilate_power_zeroo(x):
     Source: IEEE 754-2019, section 9.2.1 (pow(x, 0) is 1 for any x, even a NaN).
     """
     return x**0, 1
+
+
+@identity(tags=(*CANONICAL, "specialize"), where=lambda x: nonnegativeo(x))
+def cancel_square_sqrto(x):
+    """sqrt(x)^2 = x, written as a power, a product or a square.
+
+    The error is within 3u |x|; the square of -0.0 is 0.0.
+    Source: definition of the square root.
+    """
+    yield sqrt(x) ** 2, x
+    yield square(sqrt(x)), x
 
 
 @identity(tags=(*CANONICAL, *SPECIALIZE))
@@ -110,16 +117,6 @@ def reciprocal_square_powero(x):
     return x ** (-2.0), reciprocal(square(x))
 
 
-@identity(tags=("specialize", "fast_run", "mul_specialize"), rounding="exact")
-def reciprocal_divideo(x):
-    """1 / x = reciprocal(x).
-
-    Holds for floats: an integer reciprocal is an integer.
-    Source: definition.
-    """
-    return 1 / x, reciprocal(x)
-
-
 @identity(
     tags=(*CANONICAL, "mul_canonical", "useless_Reciprocal_of_Reciprocal"),
     where=lambda x: floato(x),
@@ -135,26 +132,14 @@ def cancel_reciprocal_reciprocalo(x):
     yield reciprocal(reciprocal(x)), x
 
 
-@identity(tags=(*CANONICAL, "mul_canonical"), where=floato, specials="assumes_finite")
-def cancel_divide_squareo(x):
-    """square(x) / x = x, where x is not 0.
+@identity(tags=("specialize", "fast_run", "mul_specialize"), rounding="exact")
+def reciprocal_divideo(x):
+    """1 / x = reciprocal(x).
 
-    Holds for floats.
-    The error is within 2u |x|.
-    Source: group law.
+    Holds for floats: an integer reciprocal is an integer.
+    Source: definition.
     """
-    return square(x) / x, x
-
-
-@identity(tags=(*CANONICAL, "specialize"), where=lambda x: nonnegativeo(x))
-def cancel_square_sqrto(x):
-    """sqrt(x)^2 = x, written as a power, a product or a square.
-
-    The error is within 3u |x|; the square of -0.0 is 0.0.
-    Source: definition of the square root.
-    """
-    yield sqrt(x) ** 2, x
-    yield square(sqrt(x)), x
+    return 1 / x, reciprocal(x)
 
 
 @identity(tags=CANONICAL, specials="assumes_finite")
@@ -167,6 +152,17 @@ def cancel_sqrt_squareo(x):
     """
     yield sqrt(x**2), absolute(x)
     yield sqrt(square(x)), absolute(x)
+
+
+@identity(tags=(*CANONICAL, "mul_canonical"), where=floato, specials="assumes_finite")
+def cancel_divide_squareo(x):
+    """square(x) / x = x, where x is not 0.
+
+    Holds for floats.
+    The error is within 2u |x|.
+    Source: group law.
+    """
+    return square(x) / x, x
 
 
 @identity(tags=CANONICAL, rounding="exact")
@@ -475,36 +471,4 @@ def cancel_cbrt_powero(x):
     return cbrt(x**3), x
 
 
-RELATIONS: tuple[Relation, ...] = (
-    remove_power_oneo,
-    annihilate_power_zeroo,
-    cancel_square_sqrto,
-    square_powero,
-    square_multiplyo,
-    sqrt_powero,
-    reciprocal_powero,
-    reciprocal_sqrt_powero,
-    reciprocal_square_powero,
-    cancel_reciprocal_reciprocalo,
-    reciprocal_divideo,
-    cancel_sqrt_squareo,
-    cancel_divide_squareo,
-    absorb_square_negativeo,
-    absorb_square_absoluteo,
-    distribute_power_addo.reversed,
-    annihilate_one_powero,
-    gather_whole_powero,
-    distribute_power_subtracto.reversed,
-    merge_power_powero,
-    merge_whole_powero,
-    halve_power_sqrto,
-    negate_powero,
-    square_repeatedlyo,
-    square_inverselyo,
-    square_half_powero,
-    switch_square_sqrto,
-    merge_sqrto,
-    cancel_divide_sqrto,
-    cancel_power_cbrto,
-    cancel_cbrt_powero,
-)
+RELATIONS = relations_in(globals(), backward=(distribute_power_addo, distribute_power_subtracto))

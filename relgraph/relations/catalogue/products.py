@@ -4,9 +4,6 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 :mod:`relgraph.relations.rank_classes`.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,16 +14,12 @@ from relgraph.ops.contraction import Outer
 from relgraph.ops.linalg.solve import Inv, Solve
 from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
+from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, facto, symmetrico
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
-SEARCH = ("linear_algebra", "search")
 trace, diagonal, outer = Trace(), Diagonal(0), Outer()
 inv, solve = Inv(), Solve("general")
 
@@ -480,41 +473,14 @@ def gram_quadratico(A, x):
     return (A @ x) @ (A @ x), x @ (matrix_transpose(A) @ A) @ x
 
 
-RELATIONS: tuple[Relation, ...] = (
-    cancel_matmul_invo,
-    cancel_matmul_solveo,
-    distribute_matmul_addo.reversed,
-    distribute_add_matmulo.reversed,
-    distribute_matmul_subtracto.reversed,
-    distribute_subtract_matmulo.reversed,
-    lift_multiply_matmulo,
-    lift_matmul_multiplyo,
-    transpose_matmulo.reversed,
-    transpose_addo.reversed,
-    remove_transpose_symmetrico,
-    remove_matmul_eyeo,
-    trace_transposeo,
-    trace_matmulo,
-    sum_diagonalo,
-    diagonal_matmulo,
-    sum_matmulo,
-    sum_rows_matmulo,
-    sum_columns_matmulo,
-    lift_negative_matmulo,
-    lift_divide_matmulo,
-    annihilate_matmulo,
-    associate_outer_vectoro,
-    associate_vector_outero,
-    associate_outer_matrixo,
-    transpose_outero,
-    trace_outero,
-    diagonal_outero,
-    sum_outero,
-    distribute_trace_addo,
-    distribute_trace_subtracto,
-    lift_trace_multiplyo,
-    associate_matmulo,
-    cycle_traceo,
-    symmetric_quadratico,
-    gram_quadratico,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        distribute_matmul_addo,
+        distribute_add_matmulo,
+        distribute_matmul_subtracto,
+        distribute_subtract_matmulo,
+        transpose_matmulo,
+        transpose_addo,
+    ),
 )

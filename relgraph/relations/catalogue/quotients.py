@@ -1,8 +1,5 @@
 """Quotients: one division at most, and none by a number."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -13,10 +10,10 @@ import numpy as np
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops.reductions import floating
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.conditions import numbero
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato
-from relgraph.relations.relation import Relation
 
 CANONICAL = ("canonicalize", "fast_run", "mul_canonical")
 
@@ -121,9 +118,4 @@ def invert_divisoro(x, c, d):
     return x / c, x * d
 
 
-RELATIONS: tuple[Relation, ...] = (
-    merge_divide_divideo,
-    merge_multiply_divideo,
-    extract_negativeo,
-    invert_divisoro,
-)
+RELATIONS = relations_in(globals())

@@ -3,9 +3,6 @@
 An axis parameter is a logic variable: one relation serves every axis.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any as Value
@@ -23,9 +20,10 @@ from relgraph.ops.elementwise import (
     minimum,
     subtract,
 )
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.casts import trutho
 from relgraph.relations.catalogue.extremes import INCREASING, PARTIAL
-from relgraph.relations.catalogue.reductions import CANONICAL, CHAIN, fixedo, nested, termwise
+from relgraph.relations.catalogue.reductions import CHAIN, fixedo, nested, termwise
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
@@ -33,7 +31,6 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation
 
 EXTREMES = (max, min)
 OPPOSITE = ((max, min), (min, max))
@@ -260,21 +257,4 @@ def lift_any_noto(x, axis, keepdims):
         )
 
 
-RELATIONS: tuple[Relation, ...] = (
-    merge_extremeo,
-    merge_logsumexpo,
-    distribute_extreme_maximumo.reversed,
-    distribute_any_oro.reversed,
-    lift_extreme_negativeo,
-    place_extreme_negativeo,
-    lift_extreme_increasingo,
-    lift_extreme_partialo,
-    lift_extreme_decreasingo,
-    lift_extreme_addo,
-    lift_extreme_multiplyo,
-    lift_extreme_cuto,
-    lift_logsumexp_addo,
-    cancel_logsumexp_logo,
-    drop_cast_anyo,
-    lift_any_noto,
-)
+RELATIONS = relations_in(globals(), backward=(distribute_extreme_maximumo, distribute_any_oro))

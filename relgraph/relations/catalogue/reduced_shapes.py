@@ -1,8 +1,5 @@
 """Reductions of rearranged, repeated or joined arrays."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import functools
@@ -26,12 +23,11 @@ from relgraph.ops.elementwise import (
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import accumulator, reduced_axes
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import numerico, scalaro
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, floato
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
 EVERY = (sum, prod, max, min, mean, any, all, logsumexp)
 VALUES = (sum, prod, max, min, mean, logsumexp)  # of one element it is that element
 JOINED = (
@@ -276,16 +272,4 @@ def extreme_concatenateo(x, y, axis, k, keepdims):
         yield reduce(Concatenate(k)(x, y), **at), op(reduce(x, **at), reduce(y, **at))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    squeeze_reduceo,
-    remove_reduce_scalaro,
-    keep_reduced_axeso,
-    absorb_rearrangemento,
-    absorb_matrix_transposeo,
-    absorb_transposeo,
-    reduce_repeatedo,
-    sum_repeatedo,
-    reduce_stacko,
-    reduce_concatenateo,
-    extreme_concatenateo,
-)
+RELATIONS = relations_in(globals())

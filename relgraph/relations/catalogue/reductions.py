@@ -3,9 +3,6 @@
 An axis parameter is a logic variable: one relation serves every axis.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import builtins
@@ -17,6 +14,7 @@ from relgraph.numpy.reductions import max, mean, min, prod, sum
 from relgraph.ops.elementwise import Elementwise, absolute, add, exp, square, subtract
 from relgraph.ops.reductions import reduced_axes
 from relgraph.ops.shape import Dim, ExpandDims, Squeeze
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import coefficiento, matrixo
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -25,9 +23,7 @@ from relgraph.relations.kanren.goals import (
     checko,
     floato,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
 LINEAR = (*CANONICAL, "local_sum_prod_of_mul_or_div", "sum_scalar_mul")
 CHAIN = (*CANONICAL, "local_reduce_chain")
 
@@ -413,23 +409,11 @@ def sum_squareso(x, y):
     )
 
 
-RELATIONS: tuple[Relation, ...] = (
-    merge_sumo,
-    merge_prodo,
-    merge_meano,
-    remove_reduceo,
-    lift_sum_negativeo,
-    lift_sum_multiplyo,
-    lift_sum_divideo,
-    lift_sum_columno,
-    lift_mean_addo,
-    divide_sumo,
-    multiply_meano,
-    distribute_sum_addo.reversed,
-    distribute_sum_subtracto.reversed,
-    distribute_prod_multiplyo.reversed,
-    lift_prod_expo,
-    lift_prod_absoluteo,
-    center_varianceo,
-    sum_squareso,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        distribute_sum_addo,
+        distribute_sum_subtracto,
+        distribute_prod_multiplyo,
+    ),
 )

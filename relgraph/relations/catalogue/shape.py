@@ -1,8 +1,5 @@
 """Rearrangements of elements: chains become one step."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import math
@@ -17,11 +14,10 @@ from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze, dim
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, elementwiseo, nth, op_kindo
-from relgraph.relations.relation import Relation
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 SIZES = (*TIDY, "shape_lifting", "shape_promotion", "local_shape_lift")
 SWAP = MatrixTranspose()
 
@@ -371,20 +367,4 @@ def specify_shape_elementwiseo(f, x, s, t):
     return SpecifyShape(s)(f(x, ...)), f(SpecifyShape(t)(x), ...)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    merge_reshapeo,
-    remove_reshapeo,
-    absorb_reshapeo,
-    cancel_matrix_transposeo,
-    merge_transposeo,
-    remove_transposeo,
-    merge_expand_dimso,
-    merge_squeezeo,
-    cancel_squeeze_expand_dimso,
-    merge_broadcast_too,
-    lift_dimo,
-    dim_reshapeo,
-    dim_joino,
-    dim_indexo,
-    specify_shape_elementwiseo,
-)
+RELATIONS = relations_in(globals())

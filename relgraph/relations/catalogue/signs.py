@@ -1,11 +1,9 @@
 """Signs and absolute values of products, quotients and negations."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from relgraph.ops.elementwise import absolute, reciprocal, sign
+from relgraph.relations.catalogue import CANONICAL, relations_in
 from relgraph.relations.catalogue.conditions import signedo
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
@@ -15,9 +13,7 @@ from relgraph.relations.kanren.goals import (
     nonzeroo,
     positiveo,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
 SPECIALIZE = ("specialize", "fast_run", "pow_specialize")
 
 
@@ -145,17 +141,10 @@ def sign_divideo(x, p):
     yield sign(reciprocal(x)), sign(x), floato(x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    cancel_absolute_absoluteo,
-    absorb_absolute_negativeo,
-    remove_absoluteo,
-    distribute_absolute_multiplyo.reversed,
-    reflect_absoluteo,
-    distribute_absolute_divideo.reversed,
-    absorb_absolute_signo,
-    lift_sign_negativeo,
-    multiply_sign_absoluteo,
-    divide_absoluteo,
-    sign_positiveo,
-    sign_divideo,
+RELATIONS = relations_in(
+    globals(),
+    backward=(
+        distribute_absolute_multiplyo,
+        distribute_absolute_divideo,
+    ),
 )

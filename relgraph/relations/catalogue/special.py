@@ -1,8 +1,5 @@
 """Special functions: the gamma function, the error function, Bessel functions and their kin."""
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import math
@@ -29,14 +26,9 @@ from relgraph.ops.elementwise import (
     tan,
     trigamma,
 )
+from relgraph.relations.catalogue import CANONICAL, FINITE, STABLE, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import nonzeroo, positiveo
-from relgraph.relations.relation import Relation
-
-CANONICAL = ("canonicalize", "fast_run")
-STABLE = ("fast_run", "stabilize", "stabilization")
-FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-
 
 # The gamma function.
 
@@ -156,6 +148,57 @@ def reflect_digammao(x):
     return digamma(1 - x) - digamma(x), math.pi / tan(math.pi * x)
 
 
+@identity(tags=(*CANONICAL, "parity"))
+def lift_erf_negativeo(x):
+    """erf(-x) = -erf(x).
+
+    No library promises odd functions to the last digit.
+    Source: DLMF 7.4.1.
+    """
+    return erf(-x), -erf(x)
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def add_erf_erfco(x):
+    """erf(x) + erfc(x) = 1.
+
+    Holds where x is not NaN.
+    Source: DLMF 7.2.2.
+    """
+    return erf(x) + erfc(x), 1
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def add_erfc_erfco(x):
+    """erfc(x) + erfc(-x) = 2.
+
+    Holds where x is not NaN.
+    Source: DLMF 7.4.2.
+    """
+    return erfc(x) + erfc(-x), 2
+
+
+@identity(tags=(*STABLE, "local_erf_neg_minus_one"))
+def erf_subtracto(x):
+    """erfc(-x) - 1 = erf(x), and erfc(x) - 1 = -erf(x).
+
+    The left side cancels for a small x.
+    Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
+    """
+    yield erfc(-x) - 1, erf(x)
+    yield erfc(x) - 1, -erf(x)
+
+
+@identity(tags=STABLE)
+def reflect_erfco(x):
+    """2 - erfc(x) = erfc(-x).
+
+    The left side cancels for a large negative x.
+    Source: DLMF 7.4.2.
+    """
+    return 2 - erfc(x), erfc(-x)
+
+
 # The error function.
 
 
@@ -189,27 +232,6 @@ def erfc_addo(x):
     return 1 + erf(x), erfc(-x)
 
 
-@identity(tags=(*STABLE, "local_erf_neg_minus_one"))
-def erf_subtracto(x):
-    """erfc(-x) - 1 = erf(x), and erfc(x) - 1 = -erf(x).
-
-    The left side cancels for a small x.
-    Source: DLMF 7.2.2 and 7.4.1 (erf is odd).
-    """
-    yield erfc(-x) - 1, erf(x)
-    yield erfc(x) - 1, -erf(x)
-
-
-@identity(tags=STABLE)
-def reflect_erfco(x):
-    """2 - erfc(x) = erfc(-x).
-
-    The left side cancels for a large negative x.
-    Source: DLMF 7.4.2.
-    """
-    return 2 - erfc(x), erfc(-x)
-
-
 @identity(tags=STABLE)
 def erfc_subtracto(x):
     """erf(x) - 1 = -erfc(x).
@@ -218,36 +240,6 @@ def erfc_subtracto(x):
     Source: DLMF 7.2.2.
     """
     return erf(x) - 1, -erfc(x)
-
-
-@identity(tags=(*CANONICAL, "parity"))
-def lift_erf_negativeo(x):
-    """erf(-x) = -erf(x).
-
-    No library promises odd functions to the last digit.
-    Source: DLMF 7.4.1.
-    """
-    return erf(-x), -erf(x)
-
-
-@identity(tags=CANONICAL, specials="assumes_finite")
-def add_erf_erfco(x):
-    """erf(x) + erfc(x) = 1.
-
-    Holds where x is not NaN.
-    Source: DLMF 7.2.2.
-    """
-    return erf(x) + erfc(x), 1
-
-
-@identity(tags=CANONICAL, specials="assumes_finite")
-def add_erfc_erfco(x):
-    """erfc(x) + erfc(-x) = 2.
-
-    Holds where x is not NaN.
-    Source: DLMF 7.4.2.
-    """
-    return erfc(x) + erfc(-x), 2
 
 
 @identity(tags=(*STABLE, "local_log_erfc"))
@@ -335,33 +327,4 @@ def unscale_kveo(v, x):
     return kve(v, x) * exp(-x), kv(v, x)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    log_gammao,
-    log_absolute_gammao,
-    exp_gammalno,
-    divide_gammao,
-    multiply_gammao,
-    subtract_gammalno,
-    reflect_gammao,
-    name_polygammao,
-    subtract_digammao,
-    subtract_trigammao,
-    reflect_digammao,
-    lift_erf_negativeo,
-    add_erf_erfco,
-    add_erfc_erfco,
-    erf_subtracto,
-    reflect_erfco,
-    complement_erfo,
-    complement_erfco,
-    erfc_addo,
-    erfc_subtracto,
-    log_erfco,
-    exp_logerfco,
-    scale_erfco,
-    divide_erfco,
-    log_kvo,
-    log_ivo,
-    lift_kv_negativeo,
-    unscale_kveo,
-)
+RELATIONS = relations_in(globals())

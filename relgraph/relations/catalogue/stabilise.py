@@ -4,9 +4,6 @@ The left side is what a person writes; for some finite arguments it overflows, u
 cancels, and the right side does not.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import math
@@ -38,6 +35,7 @@ from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.reductions import floating, reduced_axes
 from relgraph.ops.shape import dim, expand_dims, product_of
+from relgraph.relations.catalogue import BOUNDED, FINITE, STABLE, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
@@ -47,12 +45,113 @@ from relgraph.relations.kanren.goals import (
     nonnegativeo,
     positiveo,
 )
-from relgraph.relations.relation import Relation
 
-STABLE = ("fast_run", "stabilize", "stabilization")
-FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
-BOUNDED = FINITE
+
+@identity(tags=STABLE)
+def log_complement_sigmoido(x):
+    """log(1 - sigmoid(x)) = -softplus(x), also written with log1p.
+
+    The left side cancels for a large x.
+    Source: log(1 / (1 + e^x)) = -log(1 + e^x).
+    """
+    yield log(1 - sigmoid(x)), -softplus(x)
+    yield log1p(-sigmoid(x)), -softplus(x)
+
+
+@identity(tags=STABLE)
+def softplus_log1po(x):
+    """log(1 + e^x) = softplus(x), written with log or log1p.
+
+    The left side overflows for a large x.
+    Source: definition.
+    """
+    yield log1p(exp(x)), softplus(x)
+    yield log(1 + exp(x)), softplus(x)
+
+
+@identity(tags=STABLE)
+def log1mexp_log1po(x):
+    """log(1 - e^x) = log1mexp(x), written with log, log1p or expm1.
+
+    Both sides are NaN for x > 0.  The left side cancels for x near 0.
+    Source: definition; M. Mächler, Accurately computing log(1 - exp(-|a|)), R package Rmpfr, 2012.
+    """
+    yield log1p(-exp(x)), log1mexp(x)
+    yield log(1 - exp(x)), log1mexp(x)
+    yield log(-expm1(x)), log1mexp(x)
+
+
+@identity(tags=STABLE)
+def logaddexpo(x, y, z, w):
+    """log(e^x + e^y) = logaddexp(x, y), for up to four terms.
+
+    The left side overflows or underflows for large |x|.
+    Source: DLMF 4.8(i): log(e^x + e^y) = m + log(e^(x - m) + e^(y - m)) with m = max(x, y).
+    """
+    yield log(exp(x) + exp(y)), logaddexp(x, y)
+    yield log(exp(x) + exp(y) + exp(z)), logaddexp(logaddexp(x, y), z)
+    yield log(exp(x) + exp(y) + exp(z) + exp(w)), logaddexp(logaddexp(logaddexp(x, y), z), w)
+
+
+@identity(tags=STABLE)
+def logsumexpo(x, axis, keepdims):
+    """log(sum(e^x)) = logsumexp(x), over any axes.
+
+    The left side overflows or underflows for large |x|.
+    Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
+    softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
+    """
+    return log(sum(exp(x), axis=axis, keepdims=keepdims)), logsumexp(x, axis, keepdims)
+
+
+@identity(tags=STABLE, where=lambda n, x, axis: calco(n, count_of, x, axis), broadcast="*")
+def log_mean_expo(x, axis, keepdims, n):
+    """log(mean(e^x)) = logsumexp(x) - log n, over any axes, for n elements.
+
+    The left side overflows or underflows for large |x|.
+    Source: DLMF 4.8.4; P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the
+    log-sum-exp and softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
+    """
+    return (
+        log(mean(exp(x), axis=axis, keepdims=keepdims)),
+        logsumexp(x, axis, keepdims) - log(n),
+    )
+
+
+@identity(tags=STABLE, where=positiveo)
+def log_prodo(x, axis, keepdims):
+    """log(prod(x)) = sum(log x), over any axes.
+
+    The product overflows or underflows, the sum does not.  The error is within c u sum (1 + |log
+    x|).
+    Source: DLMF 4.8.2.
+    """
+    return (
+        log(prod(x, axis=axis, keepdims=keepdims)),
+        sum(log(x), axis=axis, keepdims=keepdims),
+    )
+
+
+@identity(tags=(*STABLE, "local_log_softmax"))
+def log_softmaxo(x, axis):
+    """log(softmax(x)) = log_softmax(x).
+
+    On both sides, +infinity becomes NaN, and the elements beside it -infinity.  The left side is
+    -infinity where a weight underflows.
+    Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
+    softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
+    """
+    return log(softmax(x, axis)), log_softmax(x, axis)
+
+
+@identity(tags=STABLE)
+def log_sigmoido(x):
+    """log(sigmoid(x)) = -softplus(-x).
+
+    The left side is -infinity for a large negative x.
+    Source: log(1 / (1 + e^(-x))) = -log(1 + e^(-x)).
+    """
+    return log(sigmoid(x)), -softplus(-x)
 
 
 @identity(tags=STABLE)
@@ -117,51 +216,6 @@ def log1p_subtract_oneo(x):
     return log1p(x - 1), log(x)
 
 
-@identity(tags=STABLE)
-def softplus_log1po(x):
-    """log(1 + e^x) = softplus(x), written with log or log1p.
-
-    The left side overflows for a large x.
-    Source: definition.
-    """
-    yield log1p(exp(x)), softplus(x)
-    yield log(1 + exp(x)), softplus(x)
-
-
-@identity(tags=STABLE)
-def log1mexp_log1po(x):
-    """log(1 - e^x) = log1mexp(x), written with log, log1p or expm1.
-
-    Both sides are NaN for x > 0.  The left side cancels for x near 0.
-    Source: definition; M. Mächler, Accurately computing log(1 - exp(-|a|)), R package Rmpfr, 2012.
-    """
-    yield log1p(-exp(x)), log1mexp(x)
-    yield log(1 - exp(x)), log1mexp(x)
-    yield log(-expm1(x)), log1mexp(x)
-
-
-@identity(tags=STABLE)
-def logaddexpo(x, y, z, w):
-    """log(e^x + e^y) = logaddexp(x, y), for up to four terms.
-
-    The left side overflows or underflows for large |x|.
-    Source: DLMF 4.8(i): log(e^x + e^y) = m + log(e^(x - m) + e^(y - m)) with m = max(x, y).
-    """
-    yield log(exp(x) + exp(y)), logaddexp(x, y)
-    yield log(exp(x) + exp(y) + exp(z)), logaddexp(logaddexp(x, y), z)
-    yield log(exp(x) + exp(y) + exp(z) + exp(w)), logaddexp(logaddexp(logaddexp(x, y), z), w)
-
-
-@identity(tags=STABLE, where=lambda w: nonnegativeo(w))
-def log_add_expo(x, w):
-    """log(e^x + w) = logaddexp(x, log w).
-
-    A sum of exponentials of any length is such a w.  The left side overflows for a large x.
-    Source: w = e^(log w), DLMF 4.8(i).
-    """
-    return log(exp(x) + w), logaddexp(x, log(w))
-
-
 @identity(tags=(*STABLE, "logdiffexp_to_log1mexpdiff"), where=lambda x, y: (floato(x), floato(y)))
 def log_subtract_expo(x, y):
     """log(e^x - e^y) = x + log1mexp(y - x), and x where y is -infinity.
@@ -208,6 +262,16 @@ def log_multiply_expo(a, b, c, x, axis, keepdims, n):
         yield log(reciprocal(c * factor)), -logarithm - log(c), (*known, positiveo(c))
 
 
+@identity(tags=STABLE, where=lambda w: nonnegativeo(w))
+def log_add_expo(x, w):
+    """log(e^x + w) = logaddexp(x, log w).
+
+    A sum of exponentials of any length is such a w.  The left side overflows for a large x.
+    Source: w = e^(log w), DLMF 4.8(i).
+    """
+    return log(exp(x) + w), logaddexp(x, log(w))
+
+
 # The logistic function.
 
 
@@ -222,6 +286,16 @@ def sigmoid_divideo(x):
     yield reciprocal(down), sigmoid(x)
     yield 1 / up, sigmoid(-x)
     yield reciprocal(up), sigmoid(-x)
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def sigmoid_two_expo(x, y):
+    """e^x / (e^x + e^y) = sigmoid(x - y), the softmax of two.
+
+    Holds where the exponentials are not both 0.
+    Source: divide numerator and denominator by e^x.
+    """
+    return exp(x) / (exp(x) + exp(y)), sigmoid(x - y)
 
 
 @identity(tags=(*STABLE, "local_exp_over_1_plus_exp"))
@@ -244,14 +318,37 @@ def sigmoid_multiply_expo(x):
     yield exp(-x) * sigmoid(x), sigmoid(-x)
 
 
-@identity(tags=FINITE, specials="assumes_finite")
-def sigmoid_two_expo(x, y):
-    """e^x / (e^x + e^y) = sigmoid(x - y), the softmax of two.
+@identity(tags=("specialize", "fast_run", "local_sigmoid_logit"), where=lambda x: floato(x))
+def sigmoid_logito(x):
+    """sigmoid(log(x / (1 - x))) = x where 0 <= x <= 1, and NaN elsewhere; the log may be split.
 
-    Holds where the exponentials are not both 0.
-    Source: divide numerator and denominator by e^x.
+    The error is within c u (1 + |log x|).
+    Source: the logit is the inverse of the logistic function.
     """
-    return exp(x) / (exp(x) + exp(y)), sigmoid(x - y)
+    inside = where(logical_and(x >= 0, x <= 1), x, math.nan)
+    yield sigmoid(log(x / (1 - x))), inside
+    yield sigmoid(log(x) - log1p(-x)), inside
+    yield sigmoid(log(x) - log(1 - x)), inside
+
+
+@identity(tags=STABLE)
+def cancel_softplus_softpluso(x):
+    """softplus(x) - softplus(-x) = x.
+
+    Source: log((1 + e^x) / (1 + e^(-x))) = log(e^x).
+    """
+    return softplus(x) - softplus(-x), x
+
+
+@identity(tags=FINITE, specials="assumes_finite")
+def subtract_softpluso(x):
+    """softplus(x) - x = softplus(-x), and x - softplus(x) = -softplus(-x).
+
+    Infinity - infinity is NaN.  The left side cancels for a large x.
+    Source: log(1 + e^x) - x = log(e^(-x) + 1).
+    """
+    yield softplus(x) - x, softplus(-x)
+    yield x - softplus(x), -softplus(-x)
 
 
 @identity(tags=BOUNDED)
@@ -277,100 +374,7 @@ def odds_sigmoido(x):
     yield sigmoid(-x) / sigmoid(x), exp(-x)
 
 
-@identity(tags=("specialize", "fast_run", "local_sigmoid_logit"), where=lambda x: floato(x))
-def sigmoid_logito(x):
-    """sigmoid(log(x / (1 - x))) = x where 0 <= x <= 1, and NaN elsewhere; the log may be split.
-
-    The error is within c u (1 + |log x|).
-    Source: the logit is the inverse of the logistic function.
-    """
-    inside = where(logical_and(x >= 0, x <= 1), x, math.nan)
-    yield sigmoid(log(x / (1 - x))), inside
-    yield sigmoid(log(x) - log1p(-x)), inside
-    yield sigmoid(log(x) - log(1 - x)), inside
-
-
-@identity(tags=FINITE, specials="assumes_finite")
-def subtract_softpluso(x):
-    """softplus(x) - x = softplus(-x), and x - softplus(x) = -softplus(-x).
-
-    Infinity - infinity is NaN.  The left side cancels for a large x.
-    Source: log(1 + e^x) - x = log(e^(-x) + 1).
-    """
-    yield softplus(x) - x, softplus(-x)
-    yield x - softplus(x), -softplus(-x)
-
-
-@identity(tags=STABLE)
-def log_sigmoido(x):
-    """log(sigmoid(x)) = -softplus(-x).
-
-    The left side is -infinity for a large negative x.
-    Source: log(1 / (1 + e^(-x))) = -log(1 + e^(-x)).
-    """
-    return log(sigmoid(x)), -softplus(-x)
-
-
-@identity(tags=STABLE)
-def log_complement_sigmoido(x):
-    """log(1 - sigmoid(x)) = -softplus(x), also written with log1p.
-
-    The left side cancels for a large x.
-    Source: log(1 / (1 + e^x)) = -log(1 + e^x).
-    """
-    yield log(1 - sigmoid(x)), -softplus(x)
-    yield log1p(-sigmoid(x)), -softplus(x)
-
-
-@identity(tags=STABLE)
-def cancel_softplus_softpluso(x):
-    """softplus(x) - softplus(-x) = x.
-
-    Source: log((1 + e^x) / (1 + e^(-x))) = log(e^x).
-    """
-    return softplus(x) - softplus(-x), x
-
-
 # Sums of exponentials over axes.
-
-
-@identity(tags=STABLE)
-def logsumexpo(x, axis, keepdims):
-    """log(sum(e^x)) = logsumexp(x), over any axes.
-
-    The left side overflows or underflows for large |x|.
-    Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
-    softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
-    """
-    return log(sum(exp(x), axis=axis, keepdims=keepdims)), logsumexp(x, axis, keepdims)
-
-
-@identity(tags=STABLE, where=lambda n, x, axis: calco(n, count_of, x, axis), broadcast="*")
-def log_mean_expo(x, axis, keepdims, n):
-    """log(mean(e^x)) = logsumexp(x) - log n, over any axes, for n elements.
-
-    The left side overflows or underflows for large |x|.
-    Source: DLMF 4.8.4; P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the
-    log-sum-exp and softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
-    """
-    return (
-        log(mean(exp(x), axis=axis, keepdims=keepdims)),
-        logsumexp(x, axis, keepdims) - log(n),
-    )
-
-
-@identity(tags=STABLE, where=positiveo)
-def log_prodo(x, axis, keepdims):
-    """log(prod(x)) = sum(log x), over any axes.
-
-    The product overflows or underflows, the sum does not.  The error is within c u sum (1 + |log
-    x|).
-    Source: DLMF 4.8.2.
-    """
-    return (
-        log(prod(x, axis=axis, keepdims=keepdims)),
-        sum(log(x), axis=axis, keepdims=keepdims),
-    )
 
 
 def spread_axis(axis: Any, keepdims: Any, x: Any) -> int | None:
@@ -442,16 +446,14 @@ def divide_sum_expo(x, y, axis, keepdims):
     )
 
 
-@identity(tags=(*STABLE, "local_log_softmax"))
-def log_softmaxo(x, axis):
-    """log(softmax(x)) = log_softmax(x).
+@identity(tags=BOUNDED)
+def exp_log_softmaxo(x, axis):
+    """e^log_softmax(x) = softmax(x).
 
-    On both sides, +infinity becomes NaN, and the elements beside it -infinity.  The left side is
-    -infinity where a weight underflows.
-    Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
-    softmax functions, IMA J. Numer. Anal. 41, 2021, section 1.
+    On both sides, +infinity becomes NaN, and the elements beside it 0.
+    Source: definition.
     """
-    return log(softmax(x, axis)), log_softmax(x, axis)
+    return exp(log_softmax(x, axis)), softmax(x, axis)
 
 
 @identity(tags=(*STABLE, "local_log_softmax"))
@@ -465,16 +467,6 @@ def log_moved_softmaxo(x, axis, axes, key):
     yield log(matrix_transpose(softmax(x, axis))), matrix_transpose(log_softmax(x, axis))
     yield log(transpose(softmax(x, axis), axes)), transpose(log_softmax(x, axis), axes)
     yield log(expand_dims(softmax(x, axis), axes)), expand_dims(log_softmax(x, axis), axes)
-
-
-@identity(tags=BOUNDED)
-def exp_log_softmaxo(x, axis):
-    """e^log_softmax(x) = softmax(x).
-
-    On both sides, +infinity becomes NaN, and the elements beside it 0.
-    Source: definition.
-    """
-    return exp(log_softmax(x, axis)), softmax(x, axis)
 
 
 def level(y: Any, axis: Any, x: Any) -> bool:
@@ -552,42 +544,4 @@ def switch_log_deto(A):
     return log(det(A)), where(less_equal(0, GetItem(0)(both)), GetItem(1)(both), math.nan)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    log_complement_sigmoido,
-    softplus_log1po,
-    log1mexp_log1po,
-    logaddexpo,
-    logsumexpo,
-    log_mean_expo,
-    log_prodo,
-    log_softmaxo,
-    log_sigmoido,
-    log1p_addo,
-    log1p_subtracto,
-    expm1_subtracto,
-    expm1_complemento,
-    expm1_addo,
-    log1p_subtract_oneo,
-    log_subtract_expo,
-    log_multiply_expo,
-    log_add_expo,
-    sigmoid_divideo,
-    sigmoid_two_expo,
-    divide_add_expo,
-    sigmoid_multiply_expo,
-    sigmoid_logito,
-    cancel_softplus_softpluso,
-    subtract_softpluso,
-    complement_sigmoido,
-    odds_sigmoido,
-    log_softmax_subtracto,
-    softmax_divideo,
-    divide_sum_expo,
-    exp_log_softmaxo,
-    log_moved_softmaxo,
-    shift_softmaxo,
-    log_absolute_deto,
-    log_det_spdo,
-    sign_deto,
-    switch_log_deto,
-)
+RELATIONS = relations_in(globals())

@@ -4,9 +4,6 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 :mod:`relgraph.relations.rank_classes`.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -24,6 +21,7 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveT
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
+from relgraph.relations.catalogue import CANONICAL, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.units import identity_of
 from relgraph.relations.decorators import identity
@@ -36,11 +34,7 @@ from relgraph.relations.kanren.goals import (
     symmetrico,
     unary_goal,
 )
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-TIDY = ("canonicalize", "specialize", "fast_run")
 diag, diagonal, trace, inv, det = Diag(0), Diagonal(0), Trace(), Inv(), Det()
 solve, divide, slogdet = Solve("general"), Elementwise("true_divide"), Slogdet()
 first, second, permutation_sign = GetItem(0), GetItem(1), PermutationSign()
@@ -122,6 +116,20 @@ def scale_elementso(D, x):
     return D @ x, diagonal(D) * x
 
 
+@identity(
+    tags=TIDY,
+    where=lambda E, ones: (facto(E, "identity"), calco(ones, ones_of, E)),
+    rounding="exact",
+)
+def diagonal_identityo(E, ones):
+    """diagonal(E) = (1, ..., 1) for an identity matrix E.
+
+    Holds for matrices of static size.
+    Source: definition.
+    """
+    return diagonal(E), ones
+
+
 # Facts of structure.
 
 
@@ -146,20 +154,6 @@ def ones_of(E: Any) -> Any:
 ones_of.__dict__["of_type"] = True  # it reads a type, not a value
 
 
-@identity(
-    tags=TIDY,
-    where=lambda E, ones: (facto(E, "identity"), calco(ones, ones_of, E)),
-    rounding="exact",
-)
-def diagonal_identityo(E, ones):
-    """diagonal(E) = (1, ..., 1) for an identity matrix E.
-
-    Holds for matrices of static size.
-    Source: definition.
-    """
-    return diagonal(E), ones
-
-
 @identity(tags=CANONICAL)
 def trace_diago(v):
     """trace(diag(v)) = sum(v).
@@ -169,6 +163,16 @@ def trace_diago(v):
     Source: definition.
     """
     return trace(diag(v)), sum(v)
+
+
+@identity(tags=CANONICAL, where=lambda Q: facto(Q, "orthogonal"))
+def inv_orthogonalo(Q):
+    """inv(Q) = Q.mT for an orthogonal Q.
+
+    The fact is about the exact value.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    return inv(Q), matrix_transpose(Q)
 
 
 @identity(
@@ -226,6 +230,16 @@ def det_triangularo(T):
     yield det(T), total, facto(T, "upper_triangular")
 
 
+@identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
+def sign_spdo(A):
+    """sign(det(A)) = 1 for an SPD A, by slogdet.
+
+    The computed sign of a matrix that is singular to working precision may be another.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 7.1.
+    """
+    return first(slogdet(A)), 1
+
+
 @identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
 def sign_triangularo(T):
     """sign(det(T)) = prod(sign(diagonal(T))) for a triangular T, by slogdet.
@@ -235,6 +249,18 @@ def sign_triangularo(T):
     """
     yield first(slogdet(T)), prod(sign(diagonal(T)), axis=-1), facto(T, "lower_triangular")
     yield first(slogdet(T)), prod(sign(diagonal(T)), axis=-1), facto(T, "upper_triangular")
+
+
+@identity(
+    tags=SPECIALIZE, where=lambda Q: (facto(Q, "orthogonal"), floato(Q)), specials="assumes_finite"
+)
+def logdet_orthogonalo(Q):
+    """log |det(Q)| = 0 for an orthogonal Q, by slogdet.
+
+    The fact is about the exact value.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
+    """
+    return second(slogdet(Q)), 0
 
 
 @identity(tags=SPECIALIZE, where=lambda T: floato(T), specials="assumes_finite")
@@ -247,6 +273,19 @@ def logdet_triangularo(T):
     total = sum(log(absolute(diagonal(T))), axis=-1)
     yield second(slogdet(T)), total, facto(T, "lower_triangular")
     yield second(slogdet(T)), total, facto(T, "upper_triangular")
+
+
+@identity(
+    tags=SPECIALIZE,
+    where=lambda P: (facto(P, "permutation"), float64o(P), matrixo(P), known_sideo(P)),
+    specials="assumes_finite",
+)
+def det_permutationo(P):
+    """det(P) = sign(p) for the matrix P of a permutation p.
+
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
+    """
+    return det(P), permutation_sign(argmax(P, axis=-1))
 
 
 @identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
@@ -267,16 +306,6 @@ def logdet_spdo(A):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.2.
     """
     return second(slogdet(A)), 2 * sum(log(diagonal(lower_factor(A))), axis=-1)
-
-
-@identity(tags=SPECIALIZE, where=lambda A: (facto(A, "spd"), floato(A)), specials="assumes_finite")
-def sign_spdo(A):
-    """sign(det(A)) = 1 for an SPD A, by slogdet.
-
-    The computed sign of a matrix that is singular to working precision may be another.
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 7.1.
-    """
-    return first(slogdet(A)), 1
 
 
 @identity(
@@ -326,16 +355,6 @@ def pair_triangular_solveso(L, b):
 # Orthogonal matrices, permutations and selections.
 
 
-@identity(tags=CANONICAL, where=lambda Q: facto(Q, "orthogonal"))
-def inv_orthogonalo(Q):
-    """inv(Q) = Q.mT for an orthogonal Q.
-
-    The fact is about the exact value.
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
-    """
-    return inv(Q), matrix_transpose(Q)
-
-
 @identity(tags=TIDY, where=lambda Q: facto(Q, "orthogonal"), specials="assumes_finite")
 def solve_orthogonalo(Q, b):
     """solve(Q, b) = Q.mT b for an orthogonal Q.
@@ -375,31 +394,6 @@ def cancel_orthogonal_producto(Q, x):
 
 
 @identity(
-    tags=SPECIALIZE, where=lambda Q: (facto(Q, "orthogonal"), floato(Q)), specials="assumes_finite"
-)
-def logdet_orthogonalo(Q):
-    """log |det(Q)| = 0 for an orthogonal Q, by slogdet.
-
-    The fact is about the exact value.
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 2.1.
-    """
-    return second(slogdet(Q)), 0
-
-
-@identity(
-    tags=SPECIALIZE,
-    where=lambda P: (facto(P, "permutation"), float64o(P), matrixo(P), known_sideo(P)),
-    specials="assumes_finite",
-)
-def det_permutationo(P):
-    """det(P) = sign(p) for the matrix P of a permutation p.
-
-    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.5.
-    """
-    return det(P), permutation_sign(argmax(P, axis=-1))
-
-
-@identity(
     tags=SPECIALIZE,
     where=lambda S, X: (facto(S, "selection"), matrixo(S), known_sideo(S)),
     specials="assumes_finite",
@@ -428,32 +422,4 @@ def select_columnso(X, P):
     return X @ P, columns(X, argmax(P, axis=-2))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    multiply_diagonalo,  # before those that scale: the product stays diagonal
-    scale_rowso,
-    scale_columnso,
-    scale_elementso,
-    diagonal_identityo,
-    cancel_diagonal_diago,
-    trace_diago,
-    inv_orthogonalo,  # before: of a matrix that is diagonal as well, nothing is divided
-    inv_diagonalo,
-    solve_diagonal_vectoro,
-    solve_diagonal_matrixo,
-    det_triangularo,
-    sign_spdo,
-    sign_triangularo,
-    logdet_orthogonalo,
-    logdet_triangularo,
-    det_permutationo,
-    det_spdo,
-    logdet_spdo,
-    cholesky_diagonalo,
-    cancel_choleskyo,
-    pair_triangular_solveso,
-    solve_orthogonalo,
-    cancel_orthogonalo,
-    cancel_orthogonal_producto,
-    select_rowso,
-    select_columnso,
-)
+RELATIONS = relations_in(globals())

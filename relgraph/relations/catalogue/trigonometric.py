@@ -4,9 +4,6 @@ An inverse function is NaN outside of its domain, and so is what replaces it: ``
 is ``x`` where ``|x| <= 1`` and NaN elsewhere.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import math
@@ -38,31 +35,21 @@ from relgraph.ops.elementwise import (
     tanh,
     where,
 )
+from relgraph.relations.catalogue import (
+    BOUNDED,
+    CANONICAL,
+    FINITE,
+    SPECIALIZE,
+    STABLE,
+    relations_in,
+)
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import floato
-from relgraph.relations.relation import Relation
 
-CANONICAL = ("canonicalize", "fast_run")
-SPECIALIZE = ("specialize", "fast_run")
-STABLE = ("fast_run", "stabilize", "stabilization")
 EARLY = ("canonicalize", *STABLE)  # also before other relations take the form apart
-FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
-BOUNDED = FINITE
 
 
 # Parity.
-
-
-@identity(tags=(*CANONICAL, "parity"))
-def lift_odd_negativeo(x):
-    """f(-x) = -f(x) for sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh and the cube root.
-
-    No library promises odd functions to the last digit.
-    Source: DLMF 4.17.1 to 4.17.3, 4.23(iii), 4.30 and 4.37(iii).
-    """
-    for f in (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt):
-        yield f(-x), -f(x)
 
 
 @identity(tags=(*CANONICAL, "parity"))
@@ -90,6 +77,16 @@ def pythagoras_circularo(x):
     return square(sin(x)) + square(cos(x)), 1
 
 
+@identity(tags=CANONICAL, specials="assumes_finite")
+def pythagoras_hyperbolico(x):
+    """cosh(x)^2 - sinh(x)^2 = 1.
+
+    The error is within u cosh(x)^2, which the left side loses.
+    Source: DLMF 4.35.11.
+    """
+    return square(cosh(x)) - square(sinh(x)), 1
+
+
 @identity(tags=EARLY)
 def complement_cos_squareo(x):
     """1 - cos(x)^2 = sin(x)^2.
@@ -98,6 +95,35 @@ def complement_cos_squareo(x):
     Source: DLMF 4.21.12.
     """
     return 1 - square(cos(x)), square(sin(x))
+
+
+@identity(tags=EARLY)
+def complement_cosh_squareo(x):
+    """cosh(x)^2 - 1 = sinh(x)^2.
+
+    The left side cancels for x near 0.
+    Source: DLMF 4.35.11.
+    """
+    return square(cosh(x)) - 1, square(sinh(x))
+
+
+@identity(tags=EARLY)
+def add_sinh_squareo(x):
+    """1 + sinh(x)^2 = cosh(x)^2.
+
+    Source: DLMF 4.35.11.
+    """
+    return 1 + square(sinh(x)), square(cosh(x))
+
+
+@identity(tags=BOUNDED)
+def complement_tanh_squareo(x):
+    """1 - tanh(x)^2 = 1 / cosh(x)^2.
+
+    The left side cancels for a large |x|.
+    Source: DLMF 4.35.12.
+    """
+    return 1 - square(tanh(x)), reciprocal(square(cosh(x)))
 
 
 @identity(tags=CANONICAL)
@@ -181,45 +207,6 @@ def half_angle_coso(x):
 
 
 # Hyperbolic functions.
-
-
-@identity(tags=CANONICAL, specials="assumes_finite")
-def pythagoras_hyperbolico(x):
-    """cosh(x)^2 - sinh(x)^2 = 1.
-
-    The error is within u cosh(x)^2, which the left side loses.
-    Source: DLMF 4.35.11.
-    """
-    return square(cosh(x)) - square(sinh(x)), 1
-
-
-@identity(tags=EARLY)
-def complement_cosh_squareo(x):
-    """cosh(x)^2 - 1 = sinh(x)^2.
-
-    The left side cancels for x near 0.
-    Source: DLMF 4.35.11.
-    """
-    return square(cosh(x)) - 1, square(sinh(x))
-
-
-@identity(tags=EARLY)
-def add_sinh_squareo(x):
-    """1 + sinh(x)^2 = cosh(x)^2.
-
-    Source: DLMF 4.35.11.
-    """
-    return 1 + square(sinh(x)), square(cosh(x))
-
-
-@identity(tags=BOUNDED)
-def complement_tanh_squareo(x):
-    """1 - tanh(x)^2 = 1 / cosh(x)^2.
-
-    The left side cancels for a large |x|.
-    Source: DLMF 4.35.12.
-    """
-    return 1 - square(tanh(x)), reciprocal(square(cosh(x)))
 
 
 @identity(tags=FINITE, specials="assumes_finite")
@@ -461,42 +448,15 @@ def hypot_sqrto(x, y):
     return sqrt(square(x) + square(y)), hypot(x, y)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    absorb_even_negativeo,
-    pythagoras_circularo,
-    pythagoras_hyperbolico,
-    complement_cos_squareo,
-    complement_cosh_squareo,
-    add_sinh_squareo,
-    complement_tanh_squareo,
-    quotient_sin_coso,
-    quotient_cos_sino,
-    multiply_tan_coso,
-    double_angle_sino,
-    double_angle_coso,
-    double_angle_cos_oneo,
-    double_angle_sin_oneo,
-    half_angle_coso,
-    quotient_sinh_cosho,
-    multiply_tanh_cosho,
-    double_angle_sinho,
-    exponential_hyperbolico,
-    exponential_tanho,
-    sigmoid_tanho,
-    add_cosh_sinho,
-    subtract_cosh_sinho,
-    log_cosho,
-    log_complement_tanh_squareo,
-    cancel_arccosh_cosho,
-    cancel_arcsinh_sinho,
-    cancel_sinh_arcsinho,
-    cancel_tan_arctano,
-    cancel_partial_inverseo,
-    leg_arcsino,
-    cos_arctano,
-    cosh_arcsinho,
-    logarithmic_arccosho,
-    logarithmic_arcsinho,
-    hypot_sqrto,
-    lift_odd_negativeo,
-)
+@identity(tags=(*CANONICAL, "parity"))
+def lift_odd_negativeo(x):
+    """f(-x) = -f(x) for sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh and the cube root.
+
+    No library promises odd functions to the last digit.
+    Source: DLMF 4.17.1 to 4.17.3, 4.23(iii), 4.30 and 4.37(iii).
+    """
+    for f in (sin, tan, arcsin, arctan, sinh, tanh, arcsinh, arctanh, cbrt):
+        yield f(-x), -f(x)
+
+
+RELATIONS = relations_in(globals())

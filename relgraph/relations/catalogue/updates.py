@@ -3,9 +3,6 @@
 A key is a parameter, so one relation serves every key.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -24,13 +21,12 @@ from relgraph.ops.indexing.update import (
     SetIndex,
 )
 from relgraph.ops.shape import BroadcastTo
+from relgraph.relations.catalogue import TIDY, relations_in
 from relgraph.relations.catalogue.conditions import numerico
 from relgraph.relations.catalogue.indexing import known_shapeo
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import checko
-from relgraph.relations.relation import Relation
 
-TIDY = ("canonicalize", "specialize", "fast_run")
 PLACES = 256  # of one key, that are looked at one by one
 
 
@@ -235,15 +231,4 @@ def absorb_broadcast_valueo(x, v, s, t):
         yield cls(s)(x, BroadcastTo(t)(v)), cls(s)(x, v)
 
 
-RELATIONS: tuple[Relation, ...] = (
-    read_updateo,
-    read_besideo,
-    write_what_is_reado,
-    merge_seto,
-    merge_addo,
-    add_readso,
-    add_sparseo,
-    remove_addo,
-    set_in_zeroso,
-    absorb_broadcast_valueo,
-)
+RELATIONS = relations_in(globals())

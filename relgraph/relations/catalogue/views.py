@@ -3,9 +3,6 @@
 So does what selects elements, also past a product.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,9 +13,9 @@ from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, spans
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import calco, checko, elementwiseo
-from relgraph.relations.relation import Relation
 
 TIDY = ("canonicalize", "specialize", "fast_run", "lift_rearrangement")
 
@@ -202,14 +199,4 @@ def index_matmulo(x, y, s, t, u, i, j, p):
     yield places(x @ y, p), places(x, p) @ y
 
 
-RELATIONS: tuple[Relation, ...] = (
-    lift_transposeo,
-    lift_unit_axeso,
-    lift_reshapeo,
-    lift_broadcast_too,
-    cut_broadcast_too,
-    index_elementwiseo,
-    index_stretchedo,
-    diagonal_elementwiseo,
-    index_matmulo,
-)
+RELATIONS = relations_in(globals())

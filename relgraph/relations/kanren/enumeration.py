@@ -8,6 +8,7 @@ answers exceed the bounds, or hold under miniKanren's own constraints, miniKanre
 from __future__ import annotations
 
 from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import Any
 
@@ -107,41 +108,29 @@ def _answers(goal: Callable[[], Any]) -> list[dict[Any, Any]] | None:
 
 def _occurs(state: dict[Any, Any]) -> bool:
     """Return True if a substitution binds a variable, through others, to a term that holds it."""
-    color: dict[Any, int] = {}
-
-    def inner(term: Any) -> list[Any]:
-        stack, out = [term], []
-        while stack:
-            x = stack.pop()
-            if isvar(x):
-                out.append(x)
-            elif isinstance(x, ExpressionTuple | tuple | list):
-                stack.extend(x)
-            elif type(x) is ConsPair:
-                stack.extend((x.car, x.cdr))
-            elif isinstance(x, PatternVariable):
-                out.append(x.token)
-            elif isinstance(x, PatternNode):
-                stack.extend(x.args)
-        return out
-
-    for start, bound in state.items():
-        path = [(start, iter(inner(bound)))]
-        if color.get(start):
-            continue
-        color[start] = 1
-        while path:
-            v, rest = path[-1]
-            w = next(rest, None)
-            if w is None:
-                color[v] = 2
-                path.pop()
-            elif color.get(w) == 1:
-                return True
-            elif w in state and not color.get(w):
-                color[w] = 1
-                path.append((w, iter(inner(state[w]))))
+    try:
+        TopologicalSorter({v: _variables(term) for v, term in state.items()}).prepare()
+    except CycleError:
+        return True
     return False
+
+
+def _variables(term: Any) -> list[Any]:
+    """Return the logic variables of a term, as often as they occur."""
+    stack, found = [term], []
+    while stack:
+        x = stack.pop()
+        if isvar(x):
+            found.append(x)
+        elif isinstance(x, ExpressionTuple | tuple | list):
+            stack.extend(x)
+        elif type(x) is ConsPair:
+            stack.extend((x.car, x.cdr))
+        elif isinstance(x, PatternVariable):
+            found.append(x.token)
+        elif isinstance(x, PatternNode):
+            stack.extend(x.args)
+    return found
 
 
 def _clause(left: Any, right: Any, state: Any, waiting: tuple[Suspended, ...]) -> Clause:

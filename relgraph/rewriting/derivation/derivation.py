@@ -13,16 +13,11 @@ from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
-from relgraph.rewriting.derivation.packing import (
-    Packing,
-    Unpacking,
-    packed_selection,
-    unpacked_selection,
-)
+from relgraph.rewriting.derivation.packing import Packing, Unpacking
 from relgraph.rewriting.derivation.passes import LISTENER, Pass
 from relgraph.rewriting.derivation.replay import FIX, Checker
 from relgraph.rewriting.driver import RUNNER, normalise
-from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.selection import Selection, selection_of
 
 
 @record
@@ -140,17 +135,20 @@ class Derivation:
     phases : tuple of Phase and Pass
         Runs of selections, in order, and between them the passes written in Python that changed
         the graph; these give no reasons.
+    unused : tuple of (str, str)
+        Relations that fired nowhere although they were passed, each with the reason.
     """
 
     before: tuple[Variable, ...]
     after: tuple[Variable, ...]
     phases: tuple[Phase | Pass, ...]
+    unused: tuple[tuple[str, str], ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         packing = Packing()
         ends = packing.packed((self.before, self.after))
         data = tuple([_packed(phase, packing) for phase in self.phases])
-        return _unpickled, (packing.nodes(), ends, data)
+        return _unpickled, (packing.nodes(), ends, data, self.unused)
 
     def __copy__(self) -> Derivation:
         return self
@@ -194,6 +192,7 @@ class Derivation:
         cost = f"{flops(self.before)} -> {flops(self.after)} flops"
         lines.append(f"result, {count_of(number, 'step')}, {cost}")
         lines.extend(f"    {brief(x)}" for x in self.after)
+        lines.extend(f"not used: {name}, {reason}" for name, reason in self.unused)
         return "\n".join(lines)
 
     def to_html(self, path: str | PathLike[str]) -> None:
@@ -278,7 +277,8 @@ def _packed(phase: Phase | Pass, packing: Packing) -> tuple[Any, ...]:
         packing.packed((x.node, x.parts, x.history, x.result)) for x in phase.totals
     ])  # fmt: skip
     ends = packing.packed((phase.before, phase.after))
-    return ends, (steps, totals), packed_selection(phase.selection)
+    selection = phase.selection
+    return ends, (steps, totals), (selection.relations, selection.transforms)
 
 
 def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
@@ -288,7 +288,7 @@ def _unpacked(data: tuple[Any, ...], unpacking: Unpacking) -> Any:
         before, after = unpacking.unpacked(ends)
         name, details = packed_steps
         return Pass(name, before, after, details)
-    selection = unpacked_selection(parts)
+    selection = selection_of(*parts)
     steps: list[Step] = []
     packed_steps, packed_totals = packed_steps
     for pair, firings in packed_steps:
@@ -303,10 +303,12 @@ def _unpickled_phase(nodes: tuple[Any, ...], data: tuple[Any, ...]) -> Any:
     return _unpacked(data, Unpacking(nodes))
 
 
-def _unpickled(nodes: tuple[Any, ...], ends: Any, data: tuple[Any, ...]) -> Derivation:
+def _unpickled(
+    nodes: tuple[Any, ...], ends: Any, data: tuple[Any, ...], unused: tuple[tuple[str, str], ...]
+) -> Derivation:
     unpacking = Unpacking(nodes)
     before, after = unpacking.unpacked(ends)
-    return Derivation(before, after, tuple([_unpacked(phase, unpacking) for phase in data]))
+    return Derivation(before, after, tuple([_unpacked(phase, unpacking) for phase in data]), unused)
 
 
 def run_recorded(outputs: Sequence[Variable], selection: Selection, once: bool = False) -> Phase:

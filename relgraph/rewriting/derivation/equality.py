@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from relgraph.ir.etuple import same_number
@@ -16,7 +16,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Elementwise
 from relgraph.relations.clause import is_ac
-from relgraph.relations.nary import inverse_number, kind_of, uniform
+from relgraph.relations.nary import inverse_number, kind_of, sequence, uniform
 
 add, multiply = Elementwise("add"), Elementwise("multiply")
 SIGNED = kind_of(add).family
@@ -47,10 +47,12 @@ class Keys:
     """Keys of nodes, equal for nodes that are equal as sums and as products.
 
     Keys ignore associativity, commutativity, the spelling of differences and negation, and how a
-    product splits its constant factors.
+    product splits its constant factors; with ``any_brackets`` also how products of matrices are
+    bracketed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, any_brackets: bool = False) -> None:
+        self.any_brackets = any_brackets
         self._terms: dict[Variable, Counter[Variable]] = {}
         self._keys: dict[Variable, Any] = {}
         self._numbers: dict[Any, int] = {}
@@ -71,14 +73,21 @@ class Keys:
             if x in self._keys:
                 stack.pop()
                 continue
-            below = list(self.terms(x)) if sum_op(x) is not None else list(x.inputs)
-            waiting = [y for y in below if y not in self._keys]
+            waiting = [y for y in self._below(x) if y not in self._keys]
             if waiting:
                 stack.extend(waiting)
                 continue
             self._keys[x] = self._number(x)
             stack.pop()
         return self._keys[node]
+
+    def _below(self, x: Variable) -> Iterable[Variable]:
+        """Return the nodes of whose keys the key of a node consists."""
+        if sum_op(x) is not None:
+            return self.terms(x)
+        op: Any = x.op
+        factors = sequence(op, x) if self.any_brackets and op and op.chains else []
+        return factors if len(factors) > 2 else x.inputs
 
     def _number(self, x: Variable) -> Any:
         if x.op is None:
@@ -96,7 +105,7 @@ class Keys:
                 return next(iter(terms))  # x + 0 is x
             shape = frozenset(terms.items())
         else:
-            shape = tuple([self._keys[y] for y in x.inputs])
+            shape = tuple([self._keys[y] for y in self._below(x)])
             if x.op.commutative:
                 shape = frozenset(Counter(shape).items())
         key = (op or x.op, dtype if op is not None else None, shape)
@@ -212,7 +221,7 @@ def product_of(numbers: Sequence[tuple[Any, int]], dtype: Any) -> Any:
     return None if all([math.isfinite(x) for x, _ in numbers]) else product
 
 
-def bare(x: Variable) -> Variable:
+def without_one(x: Variable) -> Variable:
     """Remove a factor that is the identity element from a product."""
     if x.op is multiply:
         kept = list(without_identity(multiply, Counter(x.inputs)).elements())

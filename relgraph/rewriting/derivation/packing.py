@@ -14,7 +14,7 @@ from relgraph.ir.graph import flatten, unflatten
 from relgraph.ir.node import Variable
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.interpreter import Interpreted
-from relgraph.rewriting.selection import Selection, relation_of, selection_of
+from relgraph.rewriting.selection import Selection, relation_of
 
 
 class Place(NamedTuple):
@@ -79,16 +79,6 @@ class Unpacking:
         else:
             rewrite = where[0]
         return Firing(rewrite, *map(self.unpacked, parts))
-
-
-def packed_selection(selection: Selection) -> tuple[Any, ...]:
-    """Return the parts of a selection."""
-    return selection.relations, selection.transforms
-
-
-def unpacked_selection(data: tuple[Any, ...]) -> Selection:
-    """Return the compiled selection of these parts."""
-    return selection_of(*data)
 
 
 def _named(rewrite: Any, selection: Selection) -> tuple[Any, ...]:

@@ -10,9 +10,10 @@ were carried along. Then it rewrites the original graph with the steps alone, as
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
-from itertools import chain, pairwise
+from itertools import islice, pairwise, product
 from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError
@@ -24,9 +25,9 @@ from relgraph.ir.op import Op
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.shape import BroadcastTo
 from relgraph.relations.block_matcher import is_linear, takes_coefficients
-from relgraph.relations.clause import Rewrite, is_ac, moved_by, numbers_stay
+from relgraph.relations.clause import Rewrite, moved_by, numbers_stay
 from relgraph.relations.kanren.goals import Suspended
-from relgraph.relations.nary import kind_of, sequence, uniform
+from relgraph.relations.nary import kind_of, uniform
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -34,17 +35,17 @@ from relgraph.relations.pattern import (
     PatternVariable,
     Rest,
     Term,
-    chained_args,
-    flat_args,
     op_variables,
     variables,
 )
-from relgraph.rewriting.derivation.equality import Keys, bare, is_nested, negative, sum_op
+from relgraph.relations.shape_proof import nodes_of
+from relgraph.rewriting.derivation.equality import Keys, is_nested, negative, sum_op, without_one
 from relgraph.rewriting.interpreter import answers
 from relgraph.rewriting.selection import Selection, relation_of
 
 Values = dict[PatternVariable, Any]
 CONVERTING = (Cast, BroadcastTo)  # ops that wrap a result to give it the replaced type
+WAYS = 1000  # to choose the constants that the numbers of a pattern stand for
 FIX = "Please report it with the graph; excluding(name) leaves the relation of the step out."
 
 
@@ -61,7 +62,7 @@ class Checker:
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
         self.ac_ops = selection.ac_ops
-        self.key = Keys()
+        self.key, self.any_brackets = Keys(), Keys(any_brackets=True)
         self._answered: set[tuple[Any, Variable, Any]] = set()
         self._equations: dict[Variable, Variable] = {}
         self._images: dict[Variable, Variable] = {}
@@ -95,6 +96,8 @@ class Checker:
             first.taken[0], step.before
         ):
             fair = self.same(first.result, step.after)
+        elif all([_of_neighbours(x, step.before) for x in step.firings]):
+            fair = self._spliced(step)
         else:
             left = self._terms([step.before], step.before)
             for firing in step.firings:
@@ -112,6 +115,23 @@ class Checker:
                 {"before": step.before, "after": step.after},
                 FIX,
             )
+
+    def _spliced(self, step: Any) -> bool:
+        """Return True if firings on neighbours, in order, make the operands of a sequence."""
+        left = list(map(self.key, step.before.inputs))
+        made: list[Any] = []
+        start = 0
+        for firing in step.firings:
+            taken = list(map(self.key, firing.taken[0].inputs))
+            ends = range(start + len(taken), len(left) + 1)
+            end = next((i for i in ends if left[i - len(taken) : i] == taken), None)
+            if end is None:
+                return False
+            made += left[start : end - len(taken)]
+            made += map(self.key, firing.result.inputs)
+            start = end
+        made += left[start:]
+        return made == list(map(self.key, step.after.inputs)) and step.after.op == step.before.op
 
     def _terms(self, nodes: Sequence[Variable], outer: Variable) -> Counter[Any]:
         """Return the terms that nodes contribute to the sum or product ``outer``, by key."""
@@ -145,7 +165,7 @@ class Checker:
                 raise _problem(number, firing, "kanren has no answer for this use of")
             return
         values: Values = dict(zip(variables(rewrite.pattern), firing.bindings, strict=True))
-        if not self._covers(rewrite.pattern, whole, values):
+        if not self._covers(rewrite, whole, values):
             raise _problem(number, firing, "what was taken is no instance of")
         self._conditions(number, firing, values)
         for instance in _binary(rewrite, values):
@@ -222,102 +242,22 @@ class Checker:
             return True
         return _number(made) is not None and _number(made) == _number(built)
 
-    def _covers(self, term: Term, node: Variable, values: Values) -> bool:
-        """Return True if a node equals a term under the bindings, up to order and bracketing."""
-        if isinstance(term, PatternVariable):
-            return isinstance(values[term], Variable) and self.same(values[term], node)
-        if isinstance(term, bool | int | float):
-            return isinstance(node, Constant) and same_number(node.uniform, term)
-        if isinstance(term, Variable):
-            return term is node
-        op = term.op
-        if isinstance(op, PatternVariable):
-            if node.op is not values[op]:
-                return False
-        elif isinstance(op, OpPattern):
-            params = [_value(p, values) for p in op.params]
-            if type(node.op) is not op.cls or list(node.op.params) != params:
-                return False
-        elif (
-            op.identity is not None
-            and values.keys() >= set(variables(term))
-            and self.same(build(term, values, node), node)
-        ):
-            return True  # x may stand for x * 1
-        if isinstance(op, Op) and node.op is not op:
-            return False
-        if len(chained_args(term)) > 2 and values.keys() >= set(variables(term)):
-            built = sequence(node.op, build(term, values, node))  # type: ignore[arg-type]
-            return list(map(self.key, built)) == list(map(self.key, sequence(node.op, node)))  # type: ignore[arg-type]
-        if isinstance(term, Block) and isinstance(op, PatternVariable):
-            each = list(zip(*[values[v] for v in term.own], strict=True))
-            return len(each) == len(node.inputs) and all(
-                (numbers_stay(term) and self.same(own[0], x))
-                or self._covers(term.element, x, values | dict(zip(term.own, own, strict=True)))
-                for own, x in zip(each, node.inputs, strict=True)
-            )
-        if isinstance(term, Block) or is_ac(op):
-            return self._covers_all(term, node, values)
-        if any(isinstance(x, Rest) for x in term.args):
-            built = build(term, values, node)
-            return isinstance(built, Variable) and self.same(built, node)
-        args = term.args
-        if len(args) != len(node.inputs):
-            return False
-        orders = [node.inputs]
-        if isinstance(op, Op) and op.commutative:
-            orders.append(node.inputs[::-1])
-        return any(
-            all(self._covers(a, x, values) for a, x in zip(args, order, strict=True))
-            for order in orders
-        )
+    def _covers(self, rewrite: Rewrite, node: Variable, values: Values) -> bool:
+        """Return True if a node equals a pattern under the bindings, up to order and bracketing.
 
-    def _covers_all(self, term: PatternNode | Block, node: Variable, values: Values) -> bool:
-        """Match the operands of a sum or product: first the bound ones, then the others."""
-        if isinstance(term, Block):
-            own = term.own[0]
-            args: list[tuple[Term, Values]] = [
-                (term.element, {**values, own: x}) for x in values[own]
-            ]
-        else:
-            args = [(x, values) for x in flat_args(term)]
-        left = self._terms([node], node)
-        if isinstance(term, Block):  # an element may itself be a sum
-            built = [bare(build(arg, bound, node)) for arg, bound in args]
-            if self._terms(built, node) == left:
-                return True
-        for arg, bound in args:
-            if isinstance(arg, PatternVariable):
-                left.subtract(self._terms([bound[arg]], node) if bound[arg] is not node else {})
-        if any(n < 0 for n in left.values()):
-            return False
-        rest = [x for x in self.key.terms(node) for _ in range(max(left[self.key(x)], 0))]
-        return self._assign([a for a in args if not isinstance(a[0], PatternVariable)], rest, left)
-
-    def _assign(
-        self, args: list[tuple[Term, Values]], rest: list[Variable], left: Counter[Any]
-    ) -> bool:
-        """Assign a different operand to each argument by backtracking, since arguments are few."""
-        if sum(left.values()) != len(args):
-            return False
-        if not args:
-            return True
-        if len(args) > 8:  # a block: elements are bound, so the first fit is enough
-            left = left.copy()
-            for i, (arg, bound) in enumerate(args):
-                for x in chain(rest[max(i - 1, 0) : i + 2], rest):
-                    if left[self.key(x)] > 0 and self._covers(arg, x, bound):
-                        left[self.key(x)] -= 1
-                        break
-                else:
-                    return False
-            return True
-        (arg, bound), *others = args
-        for i, x in enumerate(rest):
-            if left[self.key(x)] > 0 and self._covers(arg, x, bound):
-                fewer = left.copy()
-                fewer[self.key(x)] -= 1
-                if self._assign(others, rest[:i] + rest[i + 1 :], fewer):
+        A number in the pattern stands for a constant of any shape that the node has above the
+        bindings, or for an identity element that it leaves out.
+        """
+        key = self.any_brackets if rewrite.any_brackets else self.key
+        numbers: dict[PatternVariable, Any] = {}
+        pattern = _with_variables(rewrite.pattern, numbers)
+        constants = _constants_above(node, values.values()) if numbers else []
+        choices = [[x for x in constants if same_number(x.uniform, n)] for n in numbers.values()]
+        ways = product(*[[*x, n] for x, n in zip(choices, numbers.values(), strict=True)])
+        for chosen in islice(ways, WAYS):
+            with suppress(RelgraphError):
+                bound = {**values, **dict(zip(numbers, chosen, strict=True))}
+                if _instance_of(pattern, bound, node, key):
                     return True
         return False
 
@@ -416,6 +356,33 @@ def build(term: Term, values: Values, like: Variable) -> Any:
     return term
 
 
+def _instance_of(term: Term, values: Values, node: Variable, key: Keys) -> bool:
+    """Return True if a node is a pattern under bindings.
+
+    A factor 1 is left out of the terms that a block gathers, and a number may stand for itself
+    among the operands of an op variable.
+    """
+    if not isinstance(term, Block):
+        return bool(key(build(term, values, node)) == key(node))
+    bound = [
+        {**values, **dict(zip(term.own, own, strict=True))}
+        for own in zip(*[values[v] for v in term.own], strict=True)
+    ]
+    if not isinstance(term.op, PatternVariable):
+        parts = [without_one(build(term.element, x, node)) for x in bound]
+        return bool(key(apply_chain(term.op, parts)) == key(node))
+    stays = numbers_stay(term)
+    return (
+        node.op is values[term.op]
+        and len(bound) == len(node.inputs)
+        and all(
+            (stays and x[moved_by(term.element)] is y)
+            or key(build(term.element, x, node)) == key(y)
+            for x, y in zip(bound, node.inputs, strict=True)
+        )
+    )
+
+
 def build_operands(block: Block, values: Values, like: Variable) -> list[Any]:
     """Return the operands of an op variable under bindings, which are lists for own variables."""
     operands = []
@@ -426,6 +393,37 @@ def build_operands(block: Block, values: Values, like: Variable) -> list[Any]:
         is_number = moved is not None and not moved.ndim
         operands.append(moved if is_number else build(block.element, bound, like))
     return operands
+
+
+def _with_variables(term: Term, numbers: dict[PatternVariable, Any]) -> Term:
+    """Return a pattern with a variable for each number, which is entered in ``numbers``."""
+    if isinstance(term, bool | int | float):
+        variable = PatternVariable(str(term))
+        numbers[variable] = term
+        return variable
+    if isinstance(term, PatternNode):
+        return PatternNode(term.op, tuple([_with_variables(x, numbers) for x in term.args]))
+    if isinstance(term, Block):
+        return Block(term.op, _with_variables(term.element, numbers), term.own)
+    return term
+
+
+def _constants_above(node: Variable, bindings: Iterable[Any]) -> list[Constant]:
+    """Return the constants of a graph down to the nodes that are bound."""
+    bound = nodes_of(bindings)
+    region = {node: None}
+    stack = [node]
+    for x in stack:  # grows as it goes
+        new = [y for y in x.inputs if y not in region and (y not in bound or not y.inputs)]
+        region.update(dict.fromkeys(new))
+        stack += new
+    return [x for x in region if isinstance(x, Constant)]
+
+
+def _of_neighbours(firing: Any, node: Variable) -> bool:
+    """Return True if a firing holds for neighbours in a node, whatever stands beside them."""
+    ops = [x.op for x in (*firing.taken, firing.result)]
+    return bool(getattr(firing.rewrite, "window", 0)) and ops == [node.op, node.op]
 
 
 def _unwrapped(x: Any) -> Any:

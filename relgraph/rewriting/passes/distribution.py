@@ -7,19 +7,19 @@ the same law where it costs less for all sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from relgraph.ir.cost import LEAST, operations
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.machine import node_seconds
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Variable
 from relgraph.ir.polynomial import at_most
 from relgraph.ops.elementwise import add, multiply, negative, subtract
 from relgraph.rewriting.passes.blas import SUMS, Clients, Term, terms_of
 from relgraph.rewriting.passes.chain_words import MATMUL, SWAP, Words, flip, is_joined
 from relgraph.rewriting.passes.matmul_chains import ordered
-from relgraph.rewriting.rewriters import GraphRewriter, with_changes
+from relgraph.rewriting.rewriters import GraphRewriter, images_of, with_changes
 
 Changes = dict[Variable, Variable]
 
@@ -117,8 +117,8 @@ def _distributed(
     def stays(y: Variable) -> bool:
         return y in clients and y not in gone
 
-    changes = ordered(Words(_images(made, {}, stays), [made]))
-    images = _images(made, changes, stays)
+    changes = ordered(Words(images_of([made], {}, stays), [made]))
+    images = images_of([made], changes, stays)
     return images[made] if _is_less(dict.fromkeys(images.values()), gone) else None
 
 
@@ -132,22 +132,6 @@ def _summed(sum_: Variable | None, added: bool, x: Variable) -> Any:
     if sum_ is None:
         return x if added else negative(x)
     return (add if added else subtract)(sum_, x)
-
-
-def _images(root: Variable, changes: Changes, stays: Callable[[Variable], bool]) -> Changes:
-    """Return what becomes of a node, and of all that it needs beside nodes that stay."""
-    images: Changes = {}
-    stack = [root]
-    while stack:
-        x = stack[-1]
-        target = changes.get(x, x)
-        waiting = [y for y in target.inputs if y not in images and not stays(y)]
-        stack += waiting
-        if not waiting:
-            inputs = tuple([images.get(y, y) for y in target.inputs])
-            op: Any = target.op
-            images[stack.pop()] = target if inputs == target.inputs else apply(op, inputs)
-    return images
 
 
 def _is_less(new: Collection[Variable], old: Collection[Variable]) -> bool:

@@ -190,3 +190,21 @@ def test_a_selector_is_not_the_identity():
     assert rg.fact(shifted, "identity") is not True
     assert rg.fact(rg.constant(np.diag([1.0, 1.0, 2.0])), "identity") is False
     assert rg.rewrite_graph(shifted @ g, mode="o4") is shifted @ g
+
+
+@pytest.mark.parametrize(
+    ("fact", "special"),
+    [
+        ("spd", lambda a, b: solve(a, b, assume="spd")),
+        ("symmetric", lambda a, b: solve(a, b, assume="symmetric")),
+        ("lower_triangular", lambda a, b: solve_triangular(a, b, lower=True)),
+        ("upper_triangular", lambda a, b: solve_triangular(a, b, lower=False)),
+    ],
+)
+def test_a_batch_of_small_systems_stays_one_call(fact, special):
+    for count, n, splits in ((2, 3, False), (1, 3, True), (4, 300, True)):
+        matrices = tensor(f"{fact}{n}", count, n, n, facts=(fact,))
+        sides = tensor(f"sides{n}", count, n, 2)
+        written = solve(matrices, sides)
+        result = rg.rewrite_graph(written, mode="fast_run")
+        assert result is (special(matrices, sides) if splits else written)

@@ -205,3 +205,16 @@ def test_a_broadcast_moves_out_of_a_transpose_of_batches(graph, expected, meanin
 )
 def test_a_broadcast_of_too_few_axes_stays_in_its_transpose(graph):
     assert rewrite_graph(graph, include=["canonicalize"]) is graph
+
+
+def test_a_squeeze_of_new_axes_leaves_its_broadcast():
+    graph = Squeeze((-2,))(BroadcastTo((2, 1, 3))(x))
+    assert rewrite_graph(graph, include=["canonicalize"]) is BroadcastTo((2, 3))(x)
+    twice = BroadcastTo((4, 2, 3))(Reshape((2, 3))(BroadcastTo((2, 1, 3))(x)))
+    found = rewrite_graph(twice)
+    assert found is BroadcastTo((4, 2, 3))(x)
+    values = {"x": np.arange(3.0)}
+    expected = np.broadcast_to(values["x"], (4, 2, 3))
+    np.testing.assert_array_equal(evaluate((found,), values)[found], expected)
+    own = Squeeze((-1,))(BroadcastTo((2, 3, 1))(tensor("column", 3, 1)))
+    assert rewrite_graph(own, include=["canonicalize"]) is own

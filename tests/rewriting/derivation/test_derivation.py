@@ -218,6 +218,32 @@ def test_keys_are_equal_up_to_order_and_bracketing_only():
     assert key(x * y) != key(x + y)
 
 
+def test_keys_of_products_ignore_bracketing_where_a_pattern_does():
+    first, second, third = rg.matrices("first second third", shape=(3, 3))
+    batch = rg.tensor("batch", shape=(2, 3, 3))
+    left, right = first @ second @ third, first @ (second @ third)
+    key = Keys()
+    assert key(left) != key(right)
+    key = Keys(any_brackets=True)
+    assert key(left) == key(right)
+    assert key(rg.inv(left)) == key(rg.inv(right))
+    assert key(first @ second) != key(second @ first)
+    assert key(batch @ first) != key(first @ batch)
+    assert key((batch @ x) @ first) != key(x @ first)
+
+
+@pytest.mark.parametrize("zero", [0.0, np.zeros(3), np.zeros(3, "float32")], ids=str)
+def test_a_number_in_a_pattern_stands_for_constants_of_any_shape(zero):
+    @rg.identity
+    def remove_zeroo(a):
+        return rg.exp(a) + 0, rg.exp(a)
+
+    graph = rg.tanh(rg.exp(x) + zero)
+    derivation = rg.explain(graph, remove_zeroo)
+    assert derivation.after == (rg.tanh(rg.exp(x)),)
+    derivation.check()
+
+
 def test_keys_of_doubled_sums_count_every_path():
     key = Keys()
     node = x
