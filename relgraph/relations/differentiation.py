@@ -16,7 +16,6 @@ from relgraph.ops.elementwise import add
 from relgraph.relations.declaration import location_of
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import Suspended, checko
-from relgraph.relations.relation import Relation
 
 _varying: ContextVar[Container[Any] | None] = ContextVar("relgraph_varying", default=None)
 
@@ -109,6 +108,7 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
 
 
 def _like(made: Any, function: Callable[..., Any]) -> None:
-    """Give a function of any arguments the parameters and the docstring of another."""
+    """Give a function of any arguments the parameters, the names and the docstring of another."""
     made.__signature__ = inspect.signature(function)
-    made.__doc__ = function.__doc__
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(made, name, getattr(function, name))

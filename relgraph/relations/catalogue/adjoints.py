@@ -6,9 +6,6 @@ reads these from left to right.
 Source, where none is given: definition of the adjoint, with sums written out.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 from functools import partial
@@ -33,11 +30,10 @@ from relgraph.ops.permutation import Transpose
 from relgraph.ops.permutation import matrix_transpose as T
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
-from relgraph.relations.kanren.goals import calco, checko, facto, floato
-from relgraph.relations.relation import Relation
 from relgraph.relations.differentiation import adjoint, varieso
-
+from relgraph.relations.kanren.goals import calco, facto, floato
 
 
 def dtype_of(x: Any) -> str:
@@ -319,7 +315,10 @@ def pair_indexo(g, x, s, k, z):
 def pair_updateo(g, x, v, s, k):
     """<g, x.at[s].add(v)> = <g, x> + <g[s], v>, and x.at[s].set(v) with zeros in g at s."""
     yield pair(g, AddIndex(s)(x, v, *k)), pair(g, x) + pair(Index(s)(g, *k), v)
-    yield pair(g, SetIndex(s)(x, v, *k)), pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v)
+    yield (
+        pair(g, SetIndex(s)(x, v, *k)),
+        pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v),
+    )
 
 
 def sizes_of(x: Any) -> tuple[Any, ...]:
@@ -387,11 +386,4 @@ def pair_joino(g, a, x, b, k, z, h):
     yield pair(g, Stack(k)(*a, x, *b)), pair(h, x) + pair(g, Stack(k)(*a, z, *b)), layered
 
 
-RELATIONS: tuple[Relation, ...] = (
-    pair_addo, pair_negativeo, pair_multiplyo, pair_divideo, pair_whereo, pair_casto, pair_sumo,
-    pair_meano, pair_matrix_transposeo, pair_matmulo, pair_left_matmulo, pair_matrix_vectoro,
-    pair_doto, pair_solveo, pair_solve_triangularo, pair_triangleo, pair_broadcast_too, pair_axeso,
-    pair_transposeo, pair_indexo, pair_updateo, pair_reshapeo, pair_cumsumo, pair_diagonalo,
-    pair_joino, pair_vectoro, pair_outero, pair_traceo, pair_block_diago, pair_krono,
-    pair_einsumo, pair_cho_solveo,
-)  # fmt: skip
+RELATIONS = relations_in(globals())

@@ -9,34 +9,32 @@ M. B. Giles, Collected matrix derivative results for forward and reverse mode al
 differentiation, 2008, as Giles.
 """
 
-# mypy: allow-untyped-defs
-# An identity is written as a user writes one: without types.
-
 from __future__ import annotations
 
 import inspect
 from itertools import product
 from typing import Any
 
-from relgraph.ops import elementwise
+from relgraph.ir.op import GetItem
 from relgraph.numpy.creation import arange
-from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops import elementwise
+from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
 from relgraph.ops.differentials import d
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.indexing.update import AddIndex, SetIndex
-from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
-from relgraph.ops.linalg.factorisations import QR, SVD, Eigh, Eigvalsh
-from relgraph.ops.linalg.factored_solve import ChoSolve
 from relgraph.ops.linalg.blocks import BlockDiag, Kron
+from relgraph.ops.linalg.factored_solve import ChoSolve
+from relgraph.ops.linalg.factorisations import QR, SVD, Eigh, Eigvalsh
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diagonal, Tril, Triu
 from relgraph.ops.permutation import matrix_transpose, moveaxis
 from relgraph.ops.reductions import LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum
 from relgraph.ops.shape import ExpandDims, reshape
 from relgraph.ops.sorting import Argsort, Sort
-from relgraph.ir.op import GetItem
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.differentiation import differential
 from relgraph.relations.kanren.goals import calco, checko, linearo, op_kindo
 from relgraph.relations.relation import Relation
@@ -73,7 +71,9 @@ def elementwise_differential(name: str) -> Relation:
     sides.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(x, kind) for x in names]
     )
-    sides.__doc__ = f"The differential of {name}, by the chain rule.\n\n    Source: MN, section 5.14."
+    sides.__doc__ = (
+        f"The differential of {name}, by the chain rule.\n\n    Source: MN, section 5.14."
+    )
     return differential(sides, name=f"d_{name}o")  # type: ignore[no-any-return]
 
 
@@ -443,33 +443,4 @@ def d_cho_solveo(L, b):
     yield d(y), up(L, d(b) - (T(dU) @ (L @ y) + T(L) @ (dU @ y)))
 
 
-RELATIONS: tuple[Relation, ...] = (
-    *ELEMENTWISE,
-    d_whereo,
-    d_maximumo,
-    d_clipo,
-    d_outero,
-    d_softmaxo,
-    d_maxo,
-    d_linearo,
-    d_joino,
-    d_krono,
-    d_einsumo,
-    d_prodo,
-    d_cumprodo,
-    d_sorto,
-    d_svdo,
-    d_qro,
-    d_cho_solveo,
-    d_deto,
-    d_solve_triangularo,
-    d_eigho,
-    d_updateo,
-    d_casto,
-    d_matmulo,
-    d_invo,
-    d_logdeto,
-    d_solveo,
-    d_choleskyo,
-    d_logsumexpo,
-)
+RELATIONS = (*ELEMENTWISE, *relations_in(globals()))
