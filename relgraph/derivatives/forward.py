@@ -53,7 +53,7 @@ def jvp(
 
 
 def tangent(y: Variable, varies: tuple[bool, ...]) -> Template:
-    """Return the tangent of a node over its operands, itself, and the tangents of those that vary."""
+    """Return the tangent of a node over its operands, itself, and those of the operands."""
     key = (*key_of(y), varies)
     found = _tangents.get(key)
     if found is None:
@@ -71,17 +71,18 @@ def _without_others(right: Variable, wanted: Collection[Variable]) -> Variable |
     moving = varied(order, wanted)
     image: dict[Variable, Variable | None] = {}  # None stands for zeros
     for x in order:
+        op = x.op
         new = [image[i] for i in x.inputs]
-        if x.op is d:
+        if op is d:
             image[x] = x if x in moving else None
         elif x not in moving and None in new:
             image[x] = None
-        elif not x.inputs:
+        elif op is None:
             image[x] = x
         else:
             filled = [
                 broadcast_to(constant(0, i.dtype), i.shape) if n is None else n
                 for i, n in zip(x.inputs, new, strict=True)
             ]
-            image[x] = apply(x.op, tuple(filled))
+            image[x] = apply(op, tuple(filled))
     return image[right]

@@ -127,7 +127,8 @@ def _moved(g: Variable, y: Variable, moving: set[Variable]) -> Iterable[tuple[Va
 
 def _terms(total: Variable) -> list[Sequence[Variable]]:
     """Return the operands of the inner products in a sum, which may be converted to a dtype."""
-    found, stack = [], [total]
+    found: list[Sequence[Variable]] = []
+    stack = [total]
     while stack:
         x = stack.pop()
         if x.op is add or x.op.__class__ is Cast:

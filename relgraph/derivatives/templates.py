@@ -12,7 +12,7 @@ from typing import Any
 
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, apply, constant, make_input
-from relgraph.ir.op import GetItem
+from relgraph.ir.op import GetItem, Op
 
 
 class Template:
@@ -31,12 +31,12 @@ class Template:
                 needed.add(x)
                 stack.extend(x.inputs)
         order = [x for x in order if x in needed]
-        self.constants = tuple([x for x in order if not x.inputs])
+        self.constants = tuple([x for x in order if x.op is None])
         for x in self.constants:
             place[x] = len(place)
-        self.steps = []
+        self.steps: list[tuple[Op, tuple[int, ...]]] = []
         for x in order:
-            if x.inputs:
+            if x.op is not None:
                 place[x] = len(place)
                 self.steps.append((x.op, tuple([place[y] for y in x.inputs])))
         self.results = tuple([None if r is None else place[r] for r in results])
@@ -74,14 +74,17 @@ def model_of(y: Variable) -> tuple[Variable, list[Variable]]:
 
     A number of integers among floats has the dtype of the floats, so that it has a differential.
     """
-    own = []
+    assert y.op is not None
+    own: list[Variable] = []
     for i, x in enumerate(operands_of(y)):
-        if not _is_number(x):
+        if not isinstance(x, Constant) or x.type.shape:
             own.append(hole(f"x{i}", x))
         elif y.op.pointwise and y.type.dtype.kind == "f" and x.type.dtype.kind in "iu":
             own.append(constant(x.value, y.type.dtype))
         else:
             own.append(x)
     if y.op.__class__ is GetItem:
-        return apply(y.op, (apply(y.inputs[0].op, tuple(own)),)), own
+        inner = y.inputs[0].op
+        assert inner is not None
+        return apply(y.op, (apply(inner, tuple(own)),)), own
     return apply(y.op, tuple(own)), own

@@ -340,8 +340,9 @@ def _may_stretch(type_: TensorType, like: TensorType) -> bool:
 
 
 __all__ = [
-    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "attempted", "canonical",
-    "checked", "choices", "counted", "covered", "fills", "fit", "free", "instance", "kinds",
+    "REFUSED", "WHOLE", "Narrowed", "Refused", "alike", "alike_each", "apply_chain", "attempted",
+    "canonical", "checked", "choices", "counted", "covered", "fills", "fit", "free", "instance",
+    "kinds",
     "leaves", "members", "proved", "reduced", "rest", "segments", "spend", "splits", "steady",
     "subsets", "together", "total", "unit", "whole", "within",
 ]  # fmt: skip

@@ -34,7 +34,6 @@ def spd(*shape):
     return a @ np.swapaxes(a, -1, -2) + shape[-1] * np.eye(shape[-1])
 
 
-
 PLACES = np.array([0, 2, 2, 1])
 LOWER = np.linalg.cholesky(spd(4, 4))
 
@@ -63,12 +62,21 @@ for f in ("erf", "erfc", "erfcx", "gammaln", "gamma", "digamma"):
 for f in ("add", "subtract", "multiply", "true_divide", "maximum", "minimum", "hypot", "arctan2",
           "logaddexp", "power"):  # fmt: skip
     same(f, lambda m, x, y, f=f: getattr(m, f)(x, y), positive(3, 4), positive(3, 4))
-    same(f"{f}_broadcast", lambda m, x, y, f=f: getattr(m, f)(x, y), positive(3, 1), positive(2, 1, 4))
+    same(
+        f"{f}_broadcast",
+        lambda m, x, y, f=f: getattr(m, f)(x, y),
+        positive(3, 1),
+        positive(2, 1, 4),
+    )
 same("clip", lambda m, x: m.clip(x, -0.5, 0.5), normal(6))
 same("where", lambda m, x, y: m.where(np.arange(4) < 2, x * y, y), normal(3, 4), normal(4))
 for f, keepdims in itertools.product(("sum", "mean", "max", "min", "prod"), (False, True)):
     same(f, lambda m, x, f=f, k=keepdims: getattr(m, f)(x, keepdims=k), normal(3, 4))
-    same(f"{f}_axis", lambda m, x, f=f, k=keepdims: getattr(m, f)(x, axis=1, keepdims=k), normal(3, 4, 2))
+    same(
+        f"{f}_axis",
+        lambda m, x, f=f, k=keepdims: getattr(m, f)(x, axis=1, keepdims=k),
+        normal(3, 4, 2),
+    )
 same("prod_of_zeros", lambda m, x: m.prod(x), np.array([1.0, 0.0, 3.0]))
 case("logsumexp", lambda x: rg.logsumexp(x, axis=-1),
      lambda x: scipy.special.logsumexp(x, axis=-1), normal(3, 4))  # fmt: skip
@@ -126,10 +134,10 @@ for shape in ((4, 4), (2, 3, 3)):
     same(f"inv{shape}", lambda m, a: m.linalg.inv(a), spd(*shape) + 0.1 * normal(*shape))
     same(f"det{shape}", lambda m, a: m.linalg.det(a), normal(*shape))
     same(f"logdet{shape}", lambda m, a: m.linalg.slogdet(a)[1], normal(*shape))
-    same(f"eigenvalues{shape}", lambda m, a: m.linalg.eigh(a + m.matrix_transpose(a))[0], spd(*shape))
-    same(f"eigenvectors{shape}", lambda m, a: m.linalg.eigh(a + m.matrix_transpose(a))[1] ** 2,
+    same(f"eigenvalues{shape}", lambda m, a: m.linalg.eigh(a + a.mT)[0], spd(*shape))
+    same(f"eigenvectors{shape}", lambda m, a: m.linalg.eigh(a + a.mT)[1] ** 2,
          spd(*shape))  # fmt: skip
-    same(f"cholesky{shape}", lambda m, a: m.linalg.cholesky(a + m.matrix_transpose(a)), spd(*shape))
+    same(f"cholesky{shape}", lambda m, a: m.linalg.cholesky(a + a.mT), spd(*shape))
     same(f"qr{shape}", lambda m, a: m.linalg.qr(a)[1] ** 2, normal(*shape))
 same("q", lambda m, a: m.linalg.qr(a)[0] ** 2, normal(5, 3))
 same("solve", lambda m, a, b: m.linalg.solve(a, b), spd(3, 3) + 0.1 * normal(3, 3), normal(3, 2))

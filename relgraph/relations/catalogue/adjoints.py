@@ -32,6 +32,7 @@ from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
+from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, facto, floato
 
@@ -220,7 +221,7 @@ def einsum_back(subscripts: str, i: int) -> str | None:
 
 @adjoint
 def pair_einsumo(g, s, t, u, v, w, x):
-    """<g, einsum(x, v, ...)> = <einsum(g, v, ...), x>, where each axis of x is one of the others."""
+    """<g, einsum(x, v, ...)> = <einsum(g, v, ...), x>, where the others have every axis of x."""
     for count in range(1, 5):
         operands = (u, v, w, x)[:count]
         for i, y in enumerate(operands):
@@ -318,6 +319,7 @@ def pair_updateo(g, x, v, s, k):
     yield (
         pair(g, SetIndex(s)(x, v, *k)),
         pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v),
+        distincto(s),
     )
 
 
@@ -375,7 +377,7 @@ def layer_of_stack(g: Any, k: int, before: Any) -> Any:
 
 @adjoint(where=lambda x, z: (varieso(x), calco(z, zeros_like, x)))
 def pair_joino(g, a, x, b, k, z, h):
-    """<g, concatenate(a, x, b)> = <the part of g, x> + <g, concatenate(a, 0, b)>; stack likewise."""
+    """<g, concatenate(a, x, b)> = <part of g, x> + <g, concatenate(a, 0, b)>, and so for stack."""
     joined = calco(h, part_of_join, g, k, a, x)
     yield (
         pair(g, Concatenate(k)(*a, x, *b)),

@@ -41,7 +41,7 @@ from relgraph.relations.relation import Relation
 
 clip, maximum, minimum, where = map(Elementwise, ("clip", "maximum", "minimum", "where"))
 kron, block_diag = Kron(), BlockDiag()
-inv, det, logdet = Inv(), Det(), lambda A: GetItem(1)(Slogdet()(A))
+inv, det, slogdet, second = Inv(), Det(), Slogdet(), GetItem(1)
 
 
 def axes_of(a: int) -> tuple[int, ...]:
@@ -53,9 +53,11 @@ def elementwise_differential(name: str) -> Relation:
     """Return the differential of an elementwise op, from the partial derivatives in its row."""
     row, op = ROWS[name], Elementwise(name)
 
+    derivative: Any = row.derivative
+
     def sides(*operands: Any) -> Any:
         result = op(*operands)
-        partials = row.derivative(elementwise, result, *operands)
+        partials = derivative(elementwise, result, *operands)
         terms = [
             d(x) if _is(p, 1) else -d(x) if _is(p, -1) else p * d(x)
             for p, x in zip(partials, operands, strict=True)
@@ -71,9 +73,7 @@ def elementwise_differential(name: str) -> Relation:
     sides.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(x, kind) for x in names]
     )
-    sides.__doc__ = (
-        f"The differential of {name}, by the chain rule.\n\n    Source: MN, section 5.14."
-    )
+    sides.__doc__ = f"The differential of {name}, by the chain rule.\n\nSource: MN, section 5.14."
     return differential(sides, name=f"d_{name}o")  # type: ignore[no-any-return]
 
 
@@ -181,7 +181,7 @@ def d_logdeto(A):
 
     Source: MN, section 8.3.
     """
-    return d(logdet(A)), Sum((-2, -1), False)(matrix_transpose(inv(A)) * d(A))
+    return d(second(slogdet(A))), Sum((-2, -1), False)(matrix_transpose(inv(A)) * d(A))
 
 
 @differential
