@@ -34,7 +34,7 @@ from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
-from relgraph.relations.kanren.goals import calco, facto, floato
+from relgraph.relations.kanren.goals import calco, checko, facto, floato
 
 
 def dtype_of(x: Any) -> str:
@@ -234,11 +234,21 @@ def pair_einsumo(g, s, t, u, v, w, x):
             )
 
 
-@adjoint(where=lambda x: varieso(x))
-def pair_cho_solveo(g, L, x):
-    """<g, solve(A, x)> = <solve(A, g), x>, A being L L.T or U.T U."""
+def is_one_system(A: Any, x: Any) -> bool:
+    """Return True if no axis of ``x`` is both a batch's and a vector's."""
+    return A.ndim == 2 or bool(A.ndim == x.ndim)
+
+
+def systemo(A: Any, x: Any) -> Any:
+    """Relate matrices and right sides that vary."""
+    return varieso(x), checko(is_one_system, A, x, label="a matrix, or as many axes")
+
+
+@adjoint(where=systemo)
+def pair_cho_solveo(g, A, x):
+    """<g, solve(B, x)> = <solve(B, g), x>, B being A A.T or A.T A."""
     for lower in (True, False):
-        yield pair(g, ChoSolve(lower)(L, x)), pair(ChoSolve(lower)(L, g), x)
+        yield pair(g, ChoSolve(lower)(A, x)), pair(ChoSolve(lower)(A, g), x)
 
 
 @adjoint(where=lambda x, v: (varieso(x), vectoro(x), vectoro(v)))
@@ -248,18 +258,16 @@ def pair_doto(g, v, x):
     yield pair(g, x @ v), pair(g * v, x)
 
 
-@adjoint(where=lambda x: varieso(x))
+@adjoint(where=systemo)
 def pair_solveo(g, A, x):
-    """<g, solve(A, x)> = <solve(A.T, g), x>.
-
-    What is assumed to be symmetric is its own transpose.
-    """
-    yield pair(g, Solve("general")(A, x)), pair(Solve("general")(T(A), g), x)
-    for assume in ("spd", "symmetric"):
-        yield pair(g, Solve(assume)(A, x)), pair(Solve(assume)(A, g), x)
+    """<g, solve(A, x)> = <solve(A.T, g), x>, where one triangle of A is read if A is definite."""
+    general, symmetric, definite = Solve("general"), Solve("symmetric"), Solve("spd")
+    yield pair(g, general(A, x)), pair(general(T(A), g), x)
+    yield pair(g, symmetric(A, x)), pair(symmetric(A, g), x), facto(A, "symmetric")
+    yield pair(g, definite(A, x)), pair(definite(A, g), x)
 
 
-@adjoint(where=lambda x: varieso(x))
+@adjoint(where=systemo)
 def pair_solve_triangularo(g, w, u, A, x):
     """<g, solve_triangular(A, x)> = <solve_triangular(A.T, g), x>."""
     for trans in (0, 1):
