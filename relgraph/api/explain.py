@@ -14,7 +14,7 @@ from relgraph.rewriting.derivation.derivation import Derivation, recording
 from relgraph.rewriting.profile import RewriteProfile, profiling
 from relgraph.rewriting.rewriters import as_item, flat
 
-REASONS = 8  # relations of which it says why they did not fire, which takes a few runs for each
+REASONS = 8  # passed relations to look at if they did not fire, which takes a few runs for each
 
 
 @traceable
@@ -32,8 +32,8 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     -------
     Derivation
         Prints as a chain of equal graphs; ``check()`` replays it without the engine, and
-        ``to_html(path)`` writes a page.  If you pass at most eight relations, ``unused`` has those
-        that fired nowhere, each with the reason.
+        ``to_html(path)`` writes a page.  Of the first eight relations that you pass, ``unused`` has
+        those that fired nowhere, each with the reason.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     used = {name for phase in phases for step in phase.steps for name in step.relations}
     passed = [x for x in map(as_item, flat(relations)) if isinstance(x, Relation)]
     unused: dict[str, str] = {}
-    for relation in passed if len(passed) <= REASONS else ():
+    for relation in passed[:REASONS]:
         if leaves_out(relation, options.get("nonfinite", "assume")):
             unused[relation.label] = 'nonfinite="keep" leaves out what assumes finite values'
         elif relation.label not in used:

@@ -58,9 +58,9 @@ def check(
     finding none proves nothing.  If an op branches on values, such as ``where`` or ``clip``, the
     check searches for values that take each branch; if none takes some branch, the relation is
     undecided.  The report also lists matrix products on which the relation is false and does not
-    fire, and inputs for which it loses digits; these are not failures.  Nor are values for which
-    the reverse of a relation with ``specials="assumes_finite"`` turns a number into NaN: they are
-    failures if you check ``relation.reversed``, or if a mode runs that direction.
+    fire, and inputs for which it loses digits; these are not failures.  It lists values for which
+    the reverse of a relation with ``specials="assumes_finite"`` turns a number into NaN, too: these
+    are failures only if you check ``relation.reversed``, or if a mode runs that direction.
 
     For a selection, the report lists relations that never fire because others fire first, that undo
     each other, that follow from the others, or whose conditions nothing satisfies, and pairs that

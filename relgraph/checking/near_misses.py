@@ -17,13 +17,19 @@ from relgraph.rewriting.selection import selection_of
 
 def near_miss(relation: Relation, before: Sequence[Variable], after: Sequence[Variable]) -> str:
     """Return why a relation did not fire while one graph became another."""
-    if relation.interpreted:
-        return "kanren finds no answer for any node"
-    node = _first_match(relation, before)
+    try:
+        node = _first_match(relation, before)
+    except RelgraphError as error:
+        return error.what
     if node is not None:
         return f"others fire first at {brief(node)}, or it does not pay there"
+    if relation.interpreted:
+        return "kanren finds no answer for any node"
     for relaxed, dropped in _relaxed(relation):
-        node = _first_match(relaxed, after)
+        try:
+            node = _first_match(relaxed, after)
+        except RelgraphError:  # without the condition, it builds what no op accepts
+            continue
         if node is not None:
             return f"no proof of {', '.join(map(repr, dropped))} at {brief(node)}"
     return f"no node matches {', nor '.join(dict.fromkeys(map(text, relation.patterns)))}"
@@ -31,10 +37,7 @@ def near_miss(relation: Relation, before: Sequence[Variable], after: Sequence[Va
 
 def _first_match(relation: Relation, outputs: Sequence[Variable]) -> Variable | None:
     """Return the first node that a relation rewrites, or None."""
-    try:
-        steps = run_recorded(outputs, selection_of((relation,)), once=True).steps
-    except RelgraphError:  # without a condition, it may build what no op accepts
-        return None
+    steps = run_recorded(outputs, selection_of((relation,)), once=True).steps
     return steps[0].before if steps else None
 
 

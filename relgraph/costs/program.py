@@ -207,6 +207,11 @@ class Cost:
                 fix="Write cost.compare(rg.cost(graph)).",
             )
         if measure == "seconds":
+            if assuming:
+                raise ArgumentError(
+                    "times have no least sizes to assume: they compare for sizes with values",
+                    fix="Write rg.cost(graph, sizes={...}).compare(other, 'seconds').",
+                )
             return (self.seconds > other.seconds) - (self.seconds < other.seconds)
         if measure not in MEASURES:
             raise ArgumentError(

@@ -114,6 +114,17 @@ def flops(outputs: Iterable[Variable]) -> int:
     return sum(map(node_flops, toposort(outputs)))
 
 
+def compared_flops(before: Iterable[Variable], after: Iterable[Variable]) -> str:
+    """Return the operations of two graphs as a text, with the sizes that they are counted at."""
+    nodes = toposort([*before, *after])
+    shapes = [getattr(x.type, "shape", ()) for x in nodes if not x.inputs]
+    names = sorted({size for shape in shapes for size in shape if isinstance(size, str)})
+    if any([None in shape for shape in shapes]):
+        names.append("open sizes")
+    where = f" at {' = '.join([*names, str(NOMINAL)])}" if names else ""
+    return f"{flops(before)} -> {flops(after)} flops{where}"
+
+
 def operations(nodes: Iterable[Variable], sizes: Mapping[str, int] | None = None) -> Number:
     """Return the floating-point operations of nodes, as a polynomial in the sizes with names.
 

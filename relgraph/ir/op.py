@@ -461,7 +461,7 @@ class Op:
         -------
         int or Polynomial
             1 by default.  An op that passes the matrices of a batch to a library one at a time
-            makes as many calls.
+            makes one call for each of them.
         """
         return 1
 

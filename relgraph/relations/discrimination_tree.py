@@ -17,14 +17,13 @@ from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite
 from relgraph.relations.matcher import compile_plain, endless
 from relgraph.relations.matcher_store import stored
-from relgraph.relations.neighbours import everywhere
+from relgraph.relations.neighbours import Accepts, everywhere
 from relgraph.relations.operand_index import EACH, SEQUENCE, plays
 from relgraph.relations.relation import Relation
 from relgraph.relations.runtime import OutOfSteps
 
 KEPT = 10_000  # combinations of keys that are remembered
 
-Accepts = Callable[[Variable, Any], bool]
 Matcher = Callable[[Variable, Accepts | None], Any]
 
 

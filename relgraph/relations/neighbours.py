@@ -66,7 +66,7 @@ def _firings(
     rewrite: Rewrite,
     accepts: Accepts | None,
 ) -> tuple[list[Firing], list[Variable]]:
-    """Return the uses of a rewrite on disjoint neighbours, and the operands that come of them."""
+    """Return the uses of a rewrite on disjoint neighbours, and the operands after them."""
     relation = rewrite.source
     roles = relation.forms[relation.number_of(rewrite)][1][1:-1]
     op: Any = node.op

@@ -460,9 +460,9 @@ def images_of(
     changes: Mapping[Variable, Variable],
     stays: Callable[[Variable], bool] | None = None,
 ) -> dict[Variable, Variable]:
-    """Return what becomes of roots, and of all that they need, where some nodes are replaced.
+    """Return the images of roots, and of all that they need, where some nodes are replaced.
 
-    Nothing becomes of operands that stay, by a predicate, nor of what is below these.
+    Nodes for which ``stays`` is true are left as they are, and so is all that is below them.
     """
     images: dict[Variable, Variable] = {}
     stack = list(roots)

@@ -87,7 +87,7 @@ class Candidates:
         """Return the candidates of a state, each with its cost."""
         candidates = self._candidates.get(state)
         if candidates is None:
-            self.egraph.spend_time()
+            self.egraph.check_time()
             candidates = self._candidates[state] = []
             for candidate in self._make(state):
                 if state not in candidate.needs:

@@ -34,7 +34,7 @@ from relgraph.search.values import (
     Values,
     on_fewer_transposes,
     plain,
-    turned,
+    transposed,
 )
 
 ALL_CUTS = 8  # the longest product that is cut anywhere
@@ -265,7 +265,7 @@ def _scaled_rows(values: Values, a: Reference, b: Reference, c: Coefficient) -> 
         v, x = parts
         v = values.scaled(quotient(1, c) if diagonal[3] else c, v)
         if v.ndim > 2 and is_turned:
-            v = turned(v)
+            v = transposed(v)
         if v.ndim == 1 and x.ndim > 1 and on_left:
             v = expand_dims(v, (-1,))
         return true_divide(x, v) if diagonal[3] else multiply(v, x)  # type: ignore[no-any-return]
@@ -305,7 +305,7 @@ def _solution(
     y = values.scaled(c, y)
     if on_left or y.ndim < 2:
         return system(matrix, y)  # type: ignore[no-any-return]
-    return turned(system(matrix, turned(y)))
+    return transposed(system(matrix, transposed(y)))
 
 
 def _without_last(build: Any) -> Any:

@@ -186,10 +186,10 @@ class UnionFind(ABC):
             self.steps -= steps
             if self.steps < 0:
                 raise OutOfSteps
-            self.spend_time()
+            self.check_time()
 
-    def spend_time(self) -> None:
-        """Raise :class:`OutOfSteps` if the time is over."""
+    def check_time(self) -> None:
+        """Raise :class:`OutOfSteps`, as at the limit of steps, if the time is over."""
         if is_over(self.end):
             raise OutOfSteps
 

@@ -137,7 +137,7 @@ class Values:
         for _ in range(4):
             before = dict(self.facts)
             for x in before:
-                self.egraph.spend_time()
+                self.egraph.check_time()
                 self.facts[x] |= self._facts_of_terms(x)
             if self.facts == before:
                 break
@@ -347,7 +347,7 @@ class Values:
 
     def oriented(self, x: Variable, t: int) -> Variable:
         """Return a value, or its transpose; vectors have none."""
-        return turned(x) if t and x.ndim >= 2 else x
+        return transposed(x) if t and x.ndim >= 2 else x
 
     def squeezed(self, x: Variable) -> Variable:
         """Return an array of up to two dimensions as the vector or scalar that it is."""
@@ -364,11 +364,11 @@ class Values:
         return expand_dims(x, tuple(range(-rank, -2))) if rank > 2 else x
 
 
-def turned(x: Variable) -> Variable:
+def transposed(x: Variable) -> Variable:
     """Return the transpose of matrices, which may be transposes themselves, or symmetric."""
     if x.op is SWAP:
         return x.inputs[0]
-    return SWAP(x) if _gains_a_transpose(x) else x
+    return x if facts_of(x).holds("symmetric") else SWAP(x)
 
 
 def _gains_a_transpose(x: Variable) -> bool:
@@ -391,7 +391,7 @@ def on_fewer_transposes(
     now = sum(x.op is SWAP for x in parts)
     if not now or any(x.ndim < 2 for x in parts) or sum(map(_gains_a_transpose, parts)) >= now:
         return build(parts)
-    return turned(build([turned(x) for x in parts[::step]]))
+    return transposed(build([transposed(x) for x in parts[::step]]))
 
 
 def cost_of(

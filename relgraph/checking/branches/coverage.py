@@ -62,7 +62,7 @@ Failing = tuple[Predicate, Values, str]
 def stays_defined(relation: Relation) -> Outcome:
     """Look for values where a direction is undefined, although the graph that it matches is not.
 
-    The other checks require this too where no label or use excuses it.
+    The other checks require it as well, except of directions that ``assumes_finite`` excuses.
     """
     promise = promise_of(relation)
     if promise.specials != "assumes_finite" or promise.defined:

@@ -28,8 +28,6 @@ SPECIALIZE = ("specialize", "fast_run")
 TIDY = ("canonicalize", "specialize", "fast_run")  # again after the stabilising phase
 STABLE = ("fast_run", "stabilize", "stabilization")
 FINITE = ("fast_run", "stabilize")  # what assumes finite values is no part of "stabilization"
-# Nor is what loses digits only next to 1: it does not fire beside other users of the function.
-BOUNDED = FINITE
 SEARCH = ("linear_algebra", "search")
 
 

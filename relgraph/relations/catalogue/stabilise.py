@@ -35,7 +35,7 @@ from relgraph.ops.linalg.solve import Slogdet, det
 from relgraph.ops.permutation import matrix_transpose, transpose
 from relgraph.ops.reductions import floating, reduced_axes
 from relgraph.ops.shape import dim, expand_dims, product_of
-from relgraph.relations.catalogue import BOUNDED, FINITE, STABLE, relations_in
+from relgraph.relations.catalogue import FINITE, STABLE, relations_in
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import (
     calco,
@@ -351,7 +351,7 @@ def subtract_softpluso(x):
     yield x - softplus(x), -softplus(-x)
 
 
-@identity(tags=BOUNDED)
+@identity(tags=FINITE)
 def complement_sigmoido(x):
     """1 - sigmoid(x) = sigmoid(-x).
 
@@ -446,7 +446,7 @@ def divide_sum_expo(x, y, axis, keepdims):
     )
 
 
-@identity(tags=BOUNDED)
+@identity(tags=FINITE)
 def exp_log_softmaxo(x, axis):
     """e^log_softmax(x) = softmax(x).
 

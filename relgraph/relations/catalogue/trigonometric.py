@@ -36,7 +36,6 @@ from relgraph.ops.elementwise import (
     where,
 )
 from relgraph.relations.catalogue import (
-    BOUNDED,
     CANONICAL,
     FINITE,
     SPECIALIZE,
@@ -116,7 +115,7 @@ def add_sinh_squareo(x):
     return 1 + square(sinh(x)), square(cosh(x))
 
 
-@identity(tags=BOUNDED)
+@identity(tags=FINITE)
 def complement_tanh_squareo(x):
     """1 - tanh(x)^2 = 1 / cosh(x)^2.
 

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
-from relgraph.ir.cost import flops
+from relgraph.ir.cost import compared_flops
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
@@ -189,7 +189,7 @@ class Derivation:
             for step in phase.steps:
                 number += 1
                 lines.append(f"{number}. {step}")
-        cost = f"{flops(self.before)} -> {flops(self.after)} flops"
+        cost = compared_flops(self.before, self.after)
         lines.append(f"result, {count_of(number, 'step')}, {cost}")
         lines.extend(f"    {brief(x)}" for x in self.after)
         lines.extend(f"not used: {name}, {reason}" for name, reason in self.unused)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 
-from relgraph.ir.cost import flops
+from relgraph.ir.cost import compared_flops
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
@@ -42,7 +42,7 @@ class Pass:
 
     def lines(self) -> Iterator[str]:
         """Yield its name and cost, and its details."""
-        yield f"   {self.name}, a pass: {flops(self.before)} -> {flops(self.after)} flops"
+        yield f"   {self.name}, a pass: {compared_flops(self.before, self.after)}"
         if self.details:
             yield from self.details
             return
