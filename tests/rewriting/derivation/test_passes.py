@@ -43,10 +43,10 @@ def test_a_pass_of_a_mode_is_printed_with_what_it_saves():
     assert str(derivation) == "\n".join(
         [
             "    A @ B @ x",
-            "   matmul_chain, a pass: 33685504 -> 262144 flops",
+            "   matmul_chain, a pass: 33685504 -> 262144 flops at n = 256",
             "    A @ B @ x",
             "  = A @ (B @ x)",
-            "result, 0 steps, 33685504 -> 262144 flops",
+            "result, 0 steps, 33685504 -> 262144 flops at n = 256",
             "    A @ (B @ x)",
         ]
     )
