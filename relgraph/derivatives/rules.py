@@ -50,8 +50,8 @@ def differential(y: Variable) -> Variable:
         raise DerivativeError(
             f"{y.op!r} has no differential",
             {"application": y},
-            "Declare one with rg.differential, or take its result for a constant with "
-            "rg.stop_gradient.",
+            "Declare one with relgraph.relations.differentiation.differential, or take its result for "
+            "a constant with stop_gradient.",
         )
     result: Variable = fired[0]
     return result
@@ -116,7 +116,7 @@ def _moved(g: Variable, y: Variable, moving: set[Variable]) -> Iterable[tuple[Va
             raise DerivativeError(
                 f"{y.op!r} has no adjoint by an operand that varies",
                 {"application": y},
-                "Declare one with rg.adjoint.",
+                "Declare one with relgraph.relations.differentiation.adjoint.",
             )
         for h, x in _terms(fired[0]):
             if x in moving:

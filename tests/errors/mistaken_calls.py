@@ -8,6 +8,7 @@ import numpy as np
 
 import relgraph as rg
 from relgraph.backends.cuda import adapter
+from relgraph.derivatives.reverse import vjp
 from tests.errors.cases import A, Cases, x, y
 
 MISTAKES = Cases()
@@ -288,3 +289,10 @@ def device_memory():
 def recorded_on_the_cpu():
     """recording a call that no GPU makes"""
     return add_function().capture(np.ones(3), np.ones(3))
+
+
+@mistake
+def no_differential():
+    """the derivative of an op that has no differential"""
+    square = rg.matrix("M", shape=(3, 3))
+    return vjp([rg.expm(square)], [square], [square])

@@ -39,7 +39,8 @@ from relgraph.relations.differentiation import differential
 from relgraph.relations.kanren.goals import calco, checko, linearo, op_kindo
 from relgraph.relations.relation import Relation
 
-clip, maximum, minimum, where = map(Elementwise, ("clip", "maximum", "minimum", "where"))
+clip, where = Elementwise("clip"), elementwise.where
+maximum, minimum = elementwise.maximum, elementwise.minimum
 kron, block_diag = Kron(), BlockDiag()
 inv, det, slogdet, second = Inv(), Det(), Slogdet(), GetItem(1)
 
@@ -81,11 +82,12 @@ def _is(x: Any, number: int) -> bool:
     return isinstance(x, int | float) and x == number
 
 
-CHOICES = ("where", "maximum", "minimum", "clip")  # stated below: they choose among differentials
+# Ops that choose among their operands choose among the differentials of these: stated below.
+CHOOSING = ("condition", "extreme", "bounds")
 ELEMENTWISE = tuple(
     elementwise_differential(name)
     for name, row in ROWS.items()
-    if row.derivative is not None and name not in CHOICES
+    if row.derivative is not None and row.decides not in CHOOSING
 )
 
 
