@@ -17,7 +17,8 @@ from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
 from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite
-from relgraph.relations.discrimination_tree import Accepts, Matcher, PlainMatcher
+from relgraph.relations.discrimination_tree import Matcher, PlainMatcher
+from relgraph.relations.neighbours import Accepts
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection
