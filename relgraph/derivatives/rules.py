@@ -50,8 +50,8 @@ def differential(y: Variable) -> Variable:
         raise DerivativeError(
             f"{y.op!r} has no differential",
             {"application": y},
-            "Declare one with relgraph.relations.differentiation.differential, or take its result for "
-            "a constant with stop_gradient.",
+            "Declare one with relgraph.relations.differentiation.differential, or take its result "
+            "for a constant with stop_gradient.",
         )
     result: Variable = fired[0]
     return result
