@@ -65,8 +65,9 @@ def optimize(
         for each node.
     seconds : float, optional
         The time of the search, after which it returns the cheapest graph that it has found; writing
-        that out may take as long again.  ``rg.config.time_limit`` also limits the mode.  Without
-        either, results do not depend on the machine.
+        that out may take as long again.  ``rg.config.time_limit`` also limits the mode, which
+        leaves the graph as it is if it does not end in time.  Without either, results do not depend
+        on the machine.
     nonfinite : {"assume", "keep"}
         Whether infinities and NaN must stay as they are.  All laws of the search hold for finite
         values only, so with "keep" there is **no search**: the result is what ``mode`` makes of

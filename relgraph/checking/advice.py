@@ -27,14 +27,14 @@ _DIFFERENT = (
     "The sides differ by more than rounding where every value is finite: add a condition (where=) "
     "that says where they are equal, or mend a side."
 )
-_UNDEFINED = (
+_NOT_DEFINED = (
     "The built side is not defined here, but the other side is: add a condition (where=) that "
-    "excludes such values, such as rg.positiveo(x) or rg.nonzeroo(x)."
+    "excludes such values, such as "
 )
-_UNDEFINED_REVERSED = (
-    "The built side is not defined here, but the other side is: add a condition (where=) that "
-    "excludes such values, such as rg.nonnegativeo(x), or rewrite only in the direction in which "
-    "the relation is declared (rg.optimize takes both)."
+_UNDEFINED = _NOT_DEFINED + "rg.positiveo(x) or rg.nonzeroo(x)."
+_UNDEFINED_REVERSED = _NOT_DEFINED + (
+    "rg.nonnegativeo(x), or rewrite only in the direction in which the relation is declared "
+    "(rg.optimize takes both)."
 )
 _OF_PROBLEM = {
     CHANGES_TYPE: (

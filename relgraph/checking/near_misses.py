@@ -42,9 +42,9 @@ def _first_match(relation: Relation, outputs: Sequence[Variable]) -> Variable | 
 
 
 def _relaxed(relation: Relation) -> Iterator[tuple[Relation, tuple[Suspended, ...]]]:
-    """Yield a relation without one of its conditions, or all of one clause, and what is left out.
+    """Yield weaker relations: with one condition dropped, then with all of a clause dropped.
 
-    Conditions that compute what the other side needs stay.
+    Each comes with the dropped conditions.  Conditions that compute a value are kept.
     """
     clauses = relation.clauses or ()
     single = [(clause, (c,)) for clause in clauses for c in clause.conditions]

@@ -7,7 +7,7 @@ from typing import Any
 
 from relgraph.derivatives.reverse import active
 from relgraph.derivatives.rules import differential, fit, varied
-from relgraph.derivatives.templates import Template, key_of, model_of, operands_of
+from relgraph.derivatives.templates import KEPT, Template, key_of, model_of, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ir.types import TensorType
@@ -61,6 +61,8 @@ def tangent(y: Variable, varies: tuple[bool, ...]) -> Template:
         moving = [x for x, moves in zip(own, varies, strict=True) if moves]
         right = _without_others(differential(model), moving)
         result = None if right is None else fit(right, model)
+        if len(_tangents) >= KEPT:
+            _tangents.clear()
         found = _tangents[key] = Template([*own, model, *map(d, moving)], [result])
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from relgraph.derivatives.rules import differential, transposed
-from relgraph.derivatives.templates import Template, hole, key_of, model_of, operands_of
+from relgraph.derivatives.templates import KEPT, Template, hole, key_of, model_of, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType
@@ -39,6 +39,8 @@ def pullback(y: Variable, varies: tuple[bool, ...]) -> Template:
         g = hole("g", y)
         wanted = {x for x, moves in zip(own, varies, strict=True) if moves}
         parts = transposed(differential(model), g, wanted)
+        if len(_pullbacks) >= KEPT:
+            _pullbacks.clear()
         found = _pullbacks[key] = Template([*own, model, g], [parts.get(x) for x in own])
     return found
 

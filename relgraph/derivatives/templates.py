@@ -14,6 +14,8 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, apply, constant, make_input
 from relgraph.ir.op import GetItem, Op
 
+KEPT = 10_000  # templates of each kind that are remembered
+
 
 class Template:
     """Graphs over some inputs, as steps that build them over other nodes."""
@@ -22,15 +24,15 @@ class Template:
 
     def __init__(self, given: Sequence[Variable], results: Sequence[Variable | None]) -> None:
         place = {x: i for i, x in enumerate(given)}
-        order = [x for x in toposort([r for r in results if r is not None]) if x not in place]
         needed: set[Variable] = set()
-        stack = [r for r in results if r is not None]
+        made = [r for r in results if r is not None]
+        stack = list(made)
         while stack:
             x = stack.pop()
             if x not in needed and x not in place:
                 needed.add(x)
                 stack.extend(x.inputs)
-        order = [x for x in order if x in needed]
+        order = [x for x in toposort(made) if x in needed]
         self.constants = tuple([x for x in order if x.op is None])
         for x in self.constants:
             place[x] = len(place)

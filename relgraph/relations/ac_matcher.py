@@ -85,7 +85,7 @@ class AcMatcher:
         self._may: dict[frozenset[Any], bool] = {}
         self._two: dict[Any, bool] = {}
         self._pairs: dict[tuple[Any, Any, bool], tuple[tuple[int, bool], ...]] = {}
-        self._may_pair: dict[tuple[Any, Any], list[GatherRule]] = {}
+        self._gatherers: dict[tuple[Any, Any], list[GatherRule]] = {}
 
     def view(self, signed: bool = True, logged: bool = True) -> View:
         """Return an empty view with the indexes that the rewrites look operands up in."""
@@ -253,10 +253,10 @@ class AcMatcher:
     def _may_gather(self, a: Variable, b: Variable) -> list[GatherRule]:
         """Return the rules that may gather two operands, by their keys."""
         keys = (a.op or key_of(a), b.op or key_of(b))
-        rules = self._may_pair.get(keys)
+        rules = self._gatherers.get(keys)
         if rules is None:
             rules = [rule for rule in self.gathering if rule.may_join(*keys)]
-            self._may_pair[keys] = rules
+            self._gatherers[keys] = rules
         return rules
 
     def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:

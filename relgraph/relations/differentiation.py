@@ -16,6 +16,7 @@ from relgraph.ops.elementwise import add
 from relgraph.relations.declaration import location_of
 from relgraph.relations.decorators import identity
 from relgraph.relations.kanren.goals import Suspended, checko
+from relgraph.relations.pattern import PatternVariable
 
 _varying: ContextVar[Container[Any] | None] = ContextVar("relgraph_varying", default=None)
 
@@ -96,7 +97,7 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
         for left, right, *more in [stated] if isinstance(stated, tuple) else list(stated):
             g, y = left.args
             moved = [x.args[1] for x in (right.args if right.op is add else (right,))]
-            moved = [x for x in moved if not hasattr(x, "op")]
+            moved = [x for x in moved if isinstance(x, PatternVariable)]
             label = f"floats, and {g!r} has the shape of {y!r}"
             yield left, right, (checko(_fits, g, y, *moved, label=label), *more)
 

@@ -462,7 +462,7 @@ def images_of(
 ) -> dict[Variable, Variable]:
     """Return the images of roots, and of all that they need, where some nodes are replaced.
 
-    Nodes for which ``stays`` is true are left as they are, and so is all that is below them.
+    Nodes for which ``stays`` is true keep their operands, which are not visited.
     """
     images: dict[Variable, Variable] = {}
     stack = list(roots)

@@ -202,6 +202,17 @@ def abs_addo(a, b):
 e, f, g = rg.vectors("e f g", shape=(3,), facts=("positive",))
 
 
+def assert_becomes(derivation, graph, expected):
+    """Compare what a graph of e, f and g became with what was expected, and both with values."""
+    derivation.check()
+    (made,) = derivation.after
+    key = Keys()
+    assert key(made) == key(expected), made
+    values = [RNG.uniform(0.5, 2.0, 3) for _ in "efg"]
+    one, other = rg.function([e, f, g], [graph, made], mode=None, target="numpy")(*values)
+    np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [
@@ -215,13 +226,7 @@ e, f, g = rg.vectors("e f g", shape=(3,), facts=("positive",))
 def test_a_condition_on_the_terms_keeps_different_coefficients_outside(graph, expected):
     assert rg.check(abs_addo)
     derivation = rg.explain(graph, abs_addo)
-    derivation.check()
-    (made,) = derivation.after
-    key = Keys()
-    assert key(made) == key(expected), made
-    values = [RNG.uniform(0.5, 2.0, 3) for _ in "efg"]
-    one, other = rg.function([e, f, g], [graph, made], mode=None, target="numpy")(*values)
-    np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert_becomes(derivation, graph, expected)
 
 
 @rg.identity(where=lambda a, b: (rg.nonnegativeo(a), rg.nonnegativeo(b)), specials="assumes_finite")
@@ -251,13 +256,7 @@ LOGS = [rg.log(v) for v in (e, f, g)]
 )
 def test_a_sum_that_becomes_a_product_keeps_a_common_coefficient(graph, expected):
     derivation = rg.explain(graph, log_producto)
-    derivation.check()
-    (made,) = derivation.after
-    key = Keys()
-    assert key(made) == key(expected), made
-    values = [RNG.uniform(0.5, 2.0, 3) for _ in "efg"]
-    one, other = rg.function([e, f, g], [graph, made], mode=None, target="numpy")(*values)
-    np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert_becomes(derivation, graph, expected)
 
 
 def test_different_coefficients_of_a_sum_that_becomes_a_product_are_a_forgery():

@@ -6,7 +6,8 @@ relations alone gives derivatives as formulas.  No mode runs them.
 
 J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., is cited as MN, and
 M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation, 2008, as Giles.
+differentiation, 2008, as Giles.  Where no source is given, it is the sum, product or chain rule of
+MN, chapter 5.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def elementwise_differential(name: str) -> Relation:
     sides.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(x, kind) for x in names]
     )
-    sides.__doc__ = f"The differential of {name}, by the chain rule.\n\nSource: MN, section 5.14."
+    sides.__doc__ = f"The differential of {name}, by the chain rule.\n\nSource: MN, chapter 5."
     return differential(sides, name=f"d_{name}o")  # type: ignore[no-any-return]
 
 
@@ -115,7 +116,7 @@ def d_clipo(x, a, b):
 def d_joino(f, x):
     """d(f(x, ...)) = f(d(x), ...) for any f that is linear in all operands together.
 
-    Source: MN, section 5.9.
+    Source: MN, chapter 5.
     """
     return d(f(x, ...)), f(d(x), ...)
 
@@ -148,7 +149,7 @@ def d_maxo(x, a, k):
 def d_linearo(f, x, k):
     """d(f(x)) = f(d(x)) for any f that is linear in its first operand; k holds sizes and indices.
 
-    Source: MN, section 5.9.
+    Source: MN, chapter 5.
     """
     return d(f(x, *k)), f(d(x), *k)
 
@@ -163,7 +164,7 @@ def d_casto(x, t):
 def d_matmulo(A, B):
     """d(A B) = d(A) B + A d(B).
 
-    Source: MN, section 8.2.
+    Source: MN, chapter 8.
     """
     return d(A @ B), d(A) @ B + A @ d(B)
 
@@ -172,7 +173,7 @@ def d_matmulo(A, B):
 def d_invo(A):
     """d(inv(A)) = -inv(A) d(A) inv(A).
 
-    Source: MN, section 8.4.
+    Source: MN, chapter 8.
     """
     return d(inv(A)), -(inv(A) @ d(A) @ inv(A))
 
@@ -181,7 +182,7 @@ def d_invo(A):
 def d_logdeto(A):
     """d(log |det(A)|) = sum(inv(A).T * d(A)).
 
-    Source: MN, section 8.3.
+    Source: MN, chapter 8.
     """
     return d(second(slogdet(A))), Sum((-2, -1), False)(matrix_transpose(inv(A)) * d(A))
 
@@ -190,7 +191,7 @@ def d_logdeto(A):
 def d_solveo(s, A, b):
     """d(solve(A, b)) = solve(A, d(b) - d(A) solve(A, b)).
 
-    Source: Giles, section 2.2.3.
+    Source: Giles, section 2.
     """
     x = Solve(s)(A, b)
     return d(x), Solve(s)(A, d(b) - d(A) @ x)
@@ -206,7 +207,7 @@ def d_choleskyo(A):
     """d(L) = L F(inv(L) d(A) inv(L).T), F taking the lower triangle and half the diagonal.
 
     d(A) is symmetric, as A is.
-    Source: Giles, section 2.2.? ; I. Murray, Differentiation of the Cholesky decomposition, 2016.
+    Source: I. Murray, Differentiation of the Cholesky decomposition, 2016.
     """
     L = Cholesky(True)(A)
     down = SolveTriangular(True, 0, False)
@@ -218,7 +219,7 @@ def d_choleskyo(A):
 def d_logsumexpo(x, a, k):
     """d(logsumexp(x)) = sum(exp(x - logsumexp(x)) d(x)).
 
-    Source: MN, section 5.14.
+    Source: MN, chapter 5.
     """
     weights = elementwise.exp(x - LogSumExp(a, True)(x))
     return d(LogSumExp(a, k)(x)), Sum(a, k)(weights * d(x))
@@ -228,7 +229,7 @@ def d_logsumexpo(x, a, k):
 def d_deto(A):
     """d(det(A)) = det(A) sum(inv(A).T * d(A)).
 
-    Source: MN, section 8.3.
+    Source: MN, chapter 8.
     """
     inverse = matrix_transpose(inv(A))
     return d(det(A)), det(A) * Sum((-2, -1), False)(inverse * d(A))
@@ -243,7 +244,7 @@ def triangle(x: Any, lower: bool, unit: bool) -> Any:
 def d_solve_triangularo(A, b):
     """d(solve(A, b)) = solve(A, d(b) - d(A) solve(A, b)), where A is a triangle, or its transpose.
 
-    Source: Giles, section 2.2.3.
+    Source: Giles, section 2.
     """
     for lower, trans, unit in product((True, False), (0, 1), (True, False)):
         solve = SolveTriangular(lower, trans, unit)
@@ -271,7 +272,7 @@ def d_eigho(A, k):
     """d(w) = diagonal(V.T d(A) V), and d(V) = V (F * (V.T d(A) V)), F being 1 / (w_j - w_i).
 
     A is symmetric.  Vectors of equal eigenvalues have no differential; theirs is taken for 0.
-    Source: MN, section 9.8; Giles, section 3.1.
+    Source: MN, chapter 8; Giles, section 3.
     """
     w, V = GetItem(0)(Eigh(k)(A)), GetItem(1)(Eigh(k)(A))
     turned = matrix_transpose(V) @ symmetric_part(d(A)) @ V
@@ -291,7 +292,7 @@ def d_updateo(x, v, s, k):
 def d_krono(A, B):
     """d(kron(A, B)) = kron(d(A), B) + kron(A, d(B)), and block_diag is linear in both.
 
-    Source: MN, section 9.14.
+    Source: MN, chapter 9.
     """
     yield d(kron(A, B)), kron(d(A), B) + kron(A, d(B))
     yield d(block_diag(A, B)), block_diag(d(A), d(B))
@@ -326,7 +327,7 @@ def others(u: Any, axis: int) -> Any:
 def other_factors(a: Any, u: Any) -> Any:
     """Return for each element the product of the others that a product takes.
 
-    None for several axes of more.
+    None if it is taken along several axes, but not all.
     """
     if a is None and u.ndim != 1:
         return reshape(others(reshape(u, (-1,)), -1), u.shape)
@@ -383,7 +384,7 @@ def d_sorto(u, a, x):
 
 
 @differential
-def d_svdo(A, f, m, n):
+def d_svdo(A, f):
     """d(s) = diagonal(U.T d(A) V), and those of U and V, for the thin decomposition.
 
     Source: J. Townsend, Differentiating the singular value decomposition, 2016.
@@ -435,7 +436,7 @@ def is_tall(A: Any) -> bool:
 def d_cho_solveo(L, b):
     """d(x) = x' - solve(A, d(A) x) for x = solve(A, b), A = L L.T or U.T U.
 
-    Source: Giles, section 2.2.3.
+    Source: Giles, section 2.
     """
     low, up = ChoSolve(True), ChoSolve(False)
     x, dL = low(L, b), Tril(0)(d(L))
