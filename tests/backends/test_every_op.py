@@ -14,7 +14,7 @@ import scipy.special
 
 import relgraph as rg
 from relgraph.ir.graph import toposort
-from relgraph.ops import sorting
+from relgraph.ops import differentials, sorting
 from relgraph.ops.linalg import factored_solve
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
 from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
@@ -53,6 +53,9 @@ STEP = (slice(None), slice(None, None, 2))
 EXACT = {
     "BroadcastTo": both(lambda x, y, v, k: np.broadcast_to(v, x.shape)),
     "Dim": (lambda x, y, v, k: rg.dim(x, 1) + k, lambda x, y, v, k: x.shape[1] + k),
+    # A value does not change, so that its differential is zero.
+    "Differential": (lambda x, y, v, k: differentials.d(x), lambda x, y, v, k: np.zeros_like(x)),
+    "StopGradient": (lambda x, y, v, k: differentials.stop_gradient(x), lambda x, y, v, k: x),
     "Concatenate": both(lambda x, y, v, k: np.concatenate([x, y, x])),
     "Stack": both(lambda x, y, v, k: np.stack([x, y], axis=1)),
     "ExpandDims": both(lambda x, y, v, k: np.expand_dims(x, (0, 2))),
@@ -120,6 +123,10 @@ CLOSE = {
     "Matmul": both(lambda x, y, v: x @ y.T),
     "Matmul, vector": both(lambda x, y, v: x @ v),
     "Einsum": both(lambda x, y, v: np.einsum("ij,ij,j->i", x, y, v)),
+    "InnerProduct": (
+        lambda x, y, v: differentials.inner_product(x, y),
+        lambda x, y, v: (x * y).sum(),
+    ),
     "Top": (lambda x, y, v: Top((-1,))(x), lambda x, y, v: np.max(x, axis=1)),
     "Top, of nothing": (
         lambda x, y, v: Top((-1,))(x[:, :0]),
