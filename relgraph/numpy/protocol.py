@@ -175,7 +175,8 @@ def _parameters(target: Function) -> frozenset[str]:
 
 
 @cache
-def _signature(func: Function) -> inspect.Signature | None:
+def signature_of(func: Function) -> inspect.Signature | None:
+    """Return the signature of a function of NumPy, or None for some functions in C."""
     try:
         return inspect.signature(func)
     except ValueError:  # some functions in C have none
@@ -186,7 +187,7 @@ def _bound(
     func: Function, args: Any, kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return NumPy's required arguments by position, and by name others that differ."""
-    signature = _signature(func)
+    signature = signature_of(func)
     if signature is None:
         return list(args), {k: v for k, v in kwargs.items() if not (k == "out" and v is None)}
     bound = signature.bind(*args, **kwargs)

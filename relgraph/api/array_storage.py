@@ -1,0 +1,245 @@
+"""The memory of traced arrays: what an array and its views share, and what a write changes.
+
+Graphs do not change; NumPy's arrays do.  A :class:`Storage` stands for the memory of one array of a
+trace, and holds the graph of its present elements.  A view is a storage with *steps*, the ops that
+lead from the whole array to the view.  Reading a view applies the steps to the present graph;
+writing to it runs them backward, and gives the storage a new graph.
+
+Arrays that a trace makes of known numbers only hold these numbers, and NumPy computes with them,
+until a traced value is written to them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from relgraph.errors import ArgumentError
+from relgraph.ir.node import Constant, Variable, constant, make_input
+from relgraph.ir.op import Op
+from relgraph.ir.records import record
+from relgraph.ir.types import TensorType
+from relgraph.ops.indexing.composition import composed
+from relgraph.ops.indexing.expression import numpy_key
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.linalg.structured import Diagonal
+from relgraph.ops.permutation import MatrixTranspose, Rearrangement, Transpose
+from relgraph.ops.shape import BroadcastTo, reshape
+
+Array = np.ndarray[Any, Any]
+
+
+class Storage:
+    """The memory that an array of a trace shares with its views.
+
+    Parameters
+    ----------
+    node : Variable, optional
+        The graph of its elements; may be left out if ``value`` is given.
+    value : array, optional
+        Its elements, if they are known.
+    c_order : bool
+        Whether NumPy would store the elements in C order; otherwise the order is not known.
+
+    Attributes
+    ----------
+    by_order : bool
+        Whether a reshape, whose result is a view or a copy by the order of the elements, relates
+        this memory to other arrays.
+    unsure : WeakSet of Storage
+        Arrays that NumPy may keep in this memory, or in a copy: the order does not tell.
+    """
+
+    __slots__ = ("__weakref__", "_node", "_value", "by_order", "c_order", "unsure")
+
+    def __init__(
+        self, node: Variable | None = None, value: Array | None = None, *, c_order: bool = False
+    ) -> None:
+        self._node = node
+        self._value = value
+        self.c_order = c_order
+        self.by_order = False
+        self.unsure: WeakSet[Storage] = WeakSet()
+
+    @property
+    def value(self) -> Array | None:
+        """The elements, if they are known: an array that NumPy may write to."""
+        return self._value
+
+    @property
+    def node(self) -> Variable:
+        """The graph of the present elements."""
+        if self._node is None or (self._value is not None and not self._alone()):
+            assert self._value is not None
+            self._node = constant(self._value.copy())
+        return self._node
+
+    @property
+    def type(self) -> TensorType:
+        """The type of the whole array."""
+        if self._value is not None:
+            return TensorType(self._value.dtype, self._value.shape)
+        assert self._node is not None
+        assert isinstance(self._node.type, TensorType)
+        return self._node.type
+
+    def changed(self) -> None:
+        """Forget the graph, because NumPy has written to :attr:`value`."""
+        self._node = None
+
+    def store(self, node: Variable) -> None:
+        """Make a graph the present elements.
+
+        Raises
+        ------
+        ArgumentError
+            If other arrays, that the trace cannot follow, are in the same memory.
+        """
+        if self._value is not None and not self._alone():
+            raise ArgumentError(
+                "the traced function writes a traced value to an array whose memory other code "
+                "sees too",
+                {"array": f"{self._value.dtype}, shape {self._value.shape}"},
+                "Write to a copy, x.copy(), or pass the array as an argument.",
+            )
+        if any(self.unsure):
+            raise ArgumentError(
+                "the traced function writes to an array that was reshaped, and whether NumPy made "
+                "a view or a copy is not known while tracing",
+                {"array": node.type},
+                "Write x.reshape(shape).copy(), or make the array contiguous before with x.copy().",
+            )
+        self._value = None
+        self._node = node
+
+    def _alone(self) -> bool:
+        """Return True if the known elements are in memory that no other object refers to."""
+        return self._value is not None and self._value.base is None and self._references() <= _ONE
+
+    def _references(self) -> int:
+        return sys.getrefcount(self._value)
+
+
+_ONE = Storage(value=np.zeros(1))._references()
+
+
+@record
+class Step:
+    """One op between an array and a view of it.
+
+    Attributes
+    ----------
+    op : Op
+        A basic :class:`Index` or a :class:`Rearrangement`.
+    operands : tuple of Variable
+        The dynamic parts of a key.
+    type : TensorType
+        The type that the op applies to.
+    """
+
+    op: Op
+    operands: tuple[Variable, ...]
+    type: TensorType
+
+    def read(self, whole: Variable) -> Variable:
+        """Return the graph of the view."""
+        return self.op(whole, *self.operands)  # type: ignore[no-any-return]
+
+    def written(self, whole: Variable, part: Variable) -> Variable:
+        """Return the graph of the whole array after a write to the view.
+
+        Raises
+        ------
+        ArgumentError
+            For views that NumPy does not write to either, such as broadcast arrays.
+        """
+        op = self.op
+        if isinstance(op, Index):
+            return SetIndex(op.params[0])(whole, part, *self.operands)  # type: ignore[no-any-return]
+        if isinstance(op, Transpose):
+            axes = [axis % len(op.params[0]) for axis in op.params[0]]
+            inverse = sorted(range(len(axes)), key=axes.__getitem__)
+            return Transpose(tuple(inverse))(part)  # type: ignore[no-any-return]
+        if isinstance(op, MatrixTranspose):
+            return op(part)  # type: ignore[no-any-return]
+        if isinstance(op, Rearrangement) and not isinstance(op, BroadcastTo):
+            return reshape(part, self.type.shape)  # type: ignore[no-any-return]
+        raise ArgumentError(
+            "the traced function writes to an array that is read-only in NumPy",
+            {"array": f"made by {op.name}"},
+            "Write to a copy of it, x.copy().",
+        )
+
+    def of(self, array: Array) -> Array:
+        """Return the view of an array of NumPy; where a key is dynamic, one at the start."""
+        if isinstance(self.op, Index):
+            known = [x.value if isinstance(x, Constant) else 0 for x in self.operands]
+            view: Array = array[(*numpy_key(self.op.params[0], tuple(known)), ...)]
+            return view
+        return self.op.perform(array)  # type: ignore[no-any-return]
+
+
+def steps_from(start: Variable, end: Variable) -> tuple[Step, ...] | None:
+    """Return the steps from one node to another, or None if the second is no view of the first."""
+    steps: list[Step] = []
+    while end is not start:
+        op = end.op
+        if not isinstance(op, Index | Rearrangement | Diagonal) or not op.view:
+            return None
+        end, *operands = end.inputs
+        assert isinstance(end.type, TensorType)
+        steps.append(Step(op, tuple(operands), end.type))
+    return tuple(reversed(steps))
+
+
+def joined(first: Sequence[Step], second: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps of a view of a view, with a key of a key as one key."""
+    steps = [*first]
+    for step in second:
+        last = steps[-1] if steps else None
+        both = None
+        if last is not None and isinstance(last.op, Index) and isinstance(step.op, Index):
+            both = composed(last.op.params[0], step.op.params[0], last.type.shape)
+        if last is None or both is None:
+            steps.append(step)
+            continue
+        steps.pop()
+        if both.spec:
+            sources = (last.operands, step.operands)
+            operands = tuple(sources[which][i] for which, i in both.order)
+            steps.append(Step(Index(both.spec), operands, last.type))
+    return tuple(steps)
+
+
+def stand_in(kind: TensorType, number: int = 0) -> Variable:
+    """Return an input of a type, to apply functions to that make views."""
+    return make_input(f"array_{number}", kind)
+
+
+def layout(storage: Storage, steps: Sequence[Step]) -> Array | None:
+    """Return an array with the strides of a view, or None if they are not known."""
+    if storage.value is not None:
+        whole = storage.value
+    elif storage.c_order and all(isinstance(n, int) for n in storage.type.shape):
+        whole = np.empty(storage.type.shape, "int8")  # its memory is never touched
+    else:
+        return None
+    for step in steps:
+        if any("dynamic" in entry for entry in _slices(step.op)):
+            return None
+        whole = step.of(whole)
+    return whole
+
+
+def _slices(op: Op) -> list[Any]:
+    return [e for e in op.params[0] if e[0] == "slice"] if isinstance(op, Index) else []
+
+
+def is_view(step: Step, array: Array) -> bool:
+    """Return True if NumPy makes a view, not a copy, of an array with these strides."""
+    return array.size == 0 or np.may_share_memory(step.of(array), array)
