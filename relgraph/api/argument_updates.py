@@ -82,12 +82,11 @@ class Updates:
                     {"array": f"{array.dtype}, shape {array.shape}"},
                     "Pass an array of NumPy that may be written, such as a copy.",
                 )
-        if self.by_order and not all(x.flags.c_contiguous for x in leaves.arrays if x.ndim > 1):
+        if self.by_order and not all(x.flags.c_contiguous for x in leaves.arrays):
             raise ArgumentError(
                 "the traced function writes to arrays that it reshapes, and an argument is not in "
                 "C order, so that NumPy may make copies where the trace has views",
-                {"changed": ", ".join(self.names)},
-                "Pass np.ascontiguousarray(x), or write x.reshape(shape).copy() in the function.",
+                fix="Pass np.ascontiguousarray(x), or write x.reshape(shape).copy().",
             )
 
     def written(self, values: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:

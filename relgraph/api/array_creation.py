@@ -79,7 +79,7 @@ def _like(like: Function, a: Any, *args: Any, **kwargs: Any) -> Any:
 def _array(array: Function, obj: Any, dtype: Any = None, *, copy: Any = True, **kwargs: Any) -> Any:
     if not traces(obj):
         return wrap(array(obj, dtype, copy=copy, **kwargs))
-    if not copy and type(obj) is Tracer and dtype in (None, obj.dtype):
+    if not copy and type(obj) is Tracer and not obj._scalar and dtype in (None, obj.dtype):
         return obj
     node = obj.node if type(obj) is Tracer else stacked(obj)
     made = fresh(node if dtype is None else cast(node, dtype), c_order=True)

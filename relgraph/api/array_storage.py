@@ -151,13 +151,7 @@ class Step:
         return self.op(whole, *self.operands)  # type: ignore[no-any-return]
 
     def written(self, whole: Variable, part: Variable) -> Variable:
-        """Return the graph of the whole array after a write to the view.
-
-        Raises
-        ------
-        ArgumentError
-            For views that NumPy does not write to either, such as broadcast arrays.
-        """
+        """Return the graph of the whole array after a write to a view that may be written."""
         op = self.op
         if isinstance(op, Index):
             return SetIndex(op.params[0])(whole, part, *self.operands)  # type: ignore[no-any-return]
@@ -167,13 +161,7 @@ class Step:
             return Transpose(tuple(inverse))(part)  # type: ignore[no-any-return]
         if isinstance(op, MatrixTranspose):
             return op(part)  # type: ignore[no-any-return]
-        if isinstance(op, Rearrangement) and not isinstance(op, BroadcastTo):
-            return reshape(part, self.type.shape)  # type: ignore[no-any-return]
-        raise ArgumentError(
-            "the traced function writes to an array that is read-only in NumPy",
-            {"array": f"made by {op.name}"},
-            "Write to a copy of it, x.copy().",
-        )
+        return reshape(part, self.type.shape)  # type: ignore[no-any-return]
 
     def of(self, array: Array) -> Array:
         """Return the view of an array of NumPy; where a key is dynamic, one at the start."""
@@ -182,6 +170,17 @@ class Step:
             view: Array = array[(*numpy_key(self.op.params[0], tuple(known)), ...)]
             return view
         return self.op.perform(array)  # type: ignore[no-any-return]
+
+
+def check_writable(steps: Sequence[Step]) -> None:
+    """Raise ArgumentError for a view that NumPy does not write to, such as a broadcast array."""
+    for step in steps:
+        if isinstance(step.op, BroadcastTo | Diagonal):
+            raise ArgumentError(
+                "the traced function writes to an array that is read-only",
+                {"array": f"made by {step.op.name}"},
+                "Write to a copy of it, x.copy().",
+            )
 
 
 def steps_from(start: Variable, end: Variable) -> tuple[Step, ...] | None:

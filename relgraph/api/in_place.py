@@ -14,6 +14,7 @@ from relgraph.api.tracing import (
     into,
     key_of,
     operand,
+    without_lead,
     write,
 )
 from relgraph.errors import ArgumentError, DTypeError, ShapeError
@@ -33,7 +34,8 @@ from relgraph.ops.indexing.update import (
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    into(dst, as_variable(operand(src), like=_dtypes(dst)), casting, where)
+    node = without_lead(as_variable(operand(src), like=_dtypes(dst)), np.shape(dst))
+    into(dst, node, casting, where)
 
 
 def _putmask(a: Any, mask: Any, values: Any) -> None:

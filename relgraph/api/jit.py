@@ -165,7 +165,7 @@ class Jit:
         else:
             with suppress(KeyError):  # another thread has dropped it
                 self._programs.move_to_end(program)
-        if program.updates.indices:
+        if program.updates.indices or program.updates.by_order:
             aliases = program.updates.aliases(leaves)
             if aliases and aliases != leaves.aliases:
                 leaves.aliases = aliases

@@ -19,6 +19,7 @@ from relgraph.api.array_storage import (
     Array,
     Step,
     Storage,
+    check_writable,
     is_view,
     joined,
     layout,
@@ -38,7 +39,7 @@ from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import DTYPES, Shape, TensorType, broadcast_shapes, covers
 from relgraph.numpy.protocol import instead_of_attribute
 from relgraph.ops.elementwise import cast
-from relgraph.ops.indexing.expression import is_advanced, parse_key
+from relgraph.ops.indexing.expression import indexed_shape, parse_key
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import Part, SetIndex
 from relgraph.ops.shape import Reshape, broadcast_to, reshape
@@ -420,7 +421,8 @@ def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Trace
     if x._scalar:
         return fresh(view.node)
     reshaped = contiguous or any(isinstance(step.op, Reshape) for step in steps)
-    if not reshaped or (_type(x).ndim < 2 and not x._steps and len(steps) < 2):
+    strided = contiguous or _type(x).ndim > 1 or x._steps or len(steps) > 1
+    if not (reshaped and strided):
         return view
     x._storage.by_order = True
     made_view = _is_view(x, steps, contiguous)
@@ -529,14 +531,23 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
     steps = steps_from(start, FUNCTIONS["index"](start, parsed))
     if steps is None:
         spec, operands = parse_key(start, parsed)
-        assert is_advanced(spec)
-        node = SetIndex(spec)(x.node, converted(value, x.node.dtype), *operands)
-        write(x, node)
+        part = indexed_shape(spec, start.type.shape, tuple(k.type for k in operands))
+        node = without_lead(converted(value, start.dtype), part)
+        write(x, SetIndex(spec)(x.node, node, *operands))
         return
     target = Tracer(x._storage, joined(x._steps, steps))
     if type(value) is Tracer and value._storage is x._storage and value._steps == target._steps:
+        check_writable(target._steps)
         return  # x[key] += y has changed it already
-    write(target, converted(value, _type(x).dtype))
+    write(target, without_lead(converted(value, start.dtype), _type(target).shape))
+
+
+def without_lead(node: Variable, shape: Shape) -> Variable:
+    """Return a value without additional axes of size 1, which assignments may have."""
+    extra = node.ndim - len(shape)
+    if extra > 0 and set(node.type.shape[:extra]) == {1}:
+        return reshape(node, node.type.shape[extra:])  # type: ignore[no-any-return]
+    return node
 
 
 def converted(value: Any, dtype: np.dtype[Any]) -> Variable:
@@ -577,22 +588,17 @@ def store(x: Tracer, node: Variable, casting: str = "same_kind", where: Any = Tr
     node = cast(node, dtype)
     if where is not True:
         node = FUNCTIONS["where"](operand(where), node, x.node)
-    write(x, node, strict=True)
+    write(x, node)
 
 
-def write(x: Tracer, node: Variable, *, strict: bool = False) -> None:
-    """Make a graph the present elements of an array or view, after broadcasting it.
-
-    ``strict`` forbids additional axes of size 1, which assignments may have.
-    """
+def write(x: Tracer, node: Variable) -> None:
+    """Make a graph the present elements of an array or view, after broadcasting it."""
     shape = _type(x).shape
-    extra = node.ndim - len(shape)
-    if extra > 0 and not strict and set(node.type.shape[:extra]) == {1}:
-        node = reshape(node, node.type.shape[extra:])
     _check_shape(node.type.shape, shape)
-    if x._storage.by_order:
-        _current().by_order = True
+    check_writable(x._steps)
     storage = x._storage
+    if storage.by_order:
+        _current().by_order = True
     wholes = [storage.node]
     for step in x._steps[:-1]:
         wholes.append(step.read(wholes[-1]))
@@ -708,14 +714,19 @@ def _traced_attribute(x: Tracer, name: str) -> Any:
             f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
         ) from error
     if callable(attribute) and not isinstance(attribute, Variable):
-        return lambda *args, **kwargs: _called(name, attribute, args, **kwargs)
+        return lambda *args, **kwargs: _called(x, name, attribute, args, **kwargs)
     return wrap(attribute)
 
 
-def _called(name: str, method: Any, args: Any, out: Any = None, **kwargs: Any) -> Any:
+def _called(x: Tracer, name: str, method: Any, args: Any, out: Any = None, **kwargs: Any) -> Any:
     taken = operand if name == "clip" else unwrap
     result = method(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+    if name in _COPIES and not x._scalar:
+        return fresh(result, c_order=in_c_order(x) or name != "astype")
     return wrap(result) if out is None else into(out, result)
+
+
+_COPIES = ("astype", "copy", "flatten")
 
 
 def into(out: Any, result: Any, casting: str = "same_kind", where: Any = True) -> Any:
