@@ -69,7 +69,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: dict[str, Any])
     if out is not None:
         casting = rest.pop("casting", casting)
         mask = rest.pop("where", True) if method == "__call__" else True
-    taken = operand if method == "__call__" else unwrap
+    taken = operand if method in ("__call__", "outer") else unwrap
 
     def compute(**more: Any) -> Any:
         return FUNCTIONS["__array_ufunc__"](

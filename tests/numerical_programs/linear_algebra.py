@@ -1,5 +1,7 @@
 """Products and factorisations of matrices."""
 
+# ruff: noqa: PLR0917 - kernels take many arrays
+
 import numpy as np
 
 from tests.numerical_programs.program import Program

@@ -1,5 +1,7 @@
 """Stencils on grids, and finite differences in time."""
 
+# ruff: noqa: PLR0917 - kernels take many arrays
+
 import numpy as np
 
 from tests.numerical_programs.program import Program
@@ -122,31 +124,34 @@ def deriche(alpha, image):
 
 def hdiff(field, out, coefficient):
     """Diffuse horizontally, with limited fluxes."""
-    I, J, K = out.shape
-    middle = field[1 : I + 3, 1 : J + 3, :]
+    rows, columns = out.shape[:2]
+    middle = field[1 : rows + 3, 1 : columns + 3, :]
     lap = 4.0 * middle - (
-        field[2 : I + 4, 1 : J + 3, :] + field[: I + 2, 1 : J + 3, :]
-        + field[1 : I + 3, 2 : J + 4, :] + field[1 : I + 3, : J + 2, :]
+        field[2 : rows + 4, 1 : columns + 3, :] + field[: rows + 2, 1 : columns + 3, :]
+        + field[1 : rows + 3, 2 : columns + 4, :] + field[1 : rows + 3, : columns + 2, :]
     )  # fmt: skip
-    res = lap[1:, 1 : J + 1, :] - lap[:-1, 1 : J + 1, :]
-    slope = field[2 : I + 3, 2 : J + 2, :] - field[1 : I + 2, 2 : J + 2, :]
+    res = lap[1:, 1 : columns + 1, :] - lap[:-1, 1 : columns + 1, :]
+    slope = field[2 : rows + 3, 2 : columns + 2, :] - field[1 : rows + 2, 2 : columns + 2, :]
     flx = np.where(res * slope > 0, 0, res)
-    res = lap[1 : I + 1, 1:, :] - lap[1 : I + 1, :-1, :]
-    slope = field[2 : I + 2, 2 : J + 3, :] - field[2 : I + 2, 1 : J + 2, :]
+    res = lap[1 : rows + 1, 1:, :] - lap[1 : rows + 1, :-1, :]
+    slope = field[2 : rows + 2, 2 : columns + 3, :] - field[2 : rows + 2, 1 : columns + 2, :]
     fly = np.where(res * slope > 0, 0, res)
-    out[:, :, :] = field[2 : I + 2, 2 : J + 2, :] - coefficient * (
+    out[:, :, :] = field[2 : rows + 2, 2 : columns + 2, :] - coefficient * (
         flx[1:, :, :] - flx[:-1, :, :] + fly[:, 1:, :] - fly[:, :-1, :]
     )
 
 
 def vadv(utens_stage, u_stage, wcon, u_pos, utens, dtr):
     """Advect vertically: solve a tridiagonal system for each column."""
-    I, J, K = u_stage.shape
+    rows, columns, levels = u_stage.shape
     c, d = np.empty_like(u_stage), np.empty_like(u_stage)
-    for k in range(K):
-        below, above = max(k - 1, 0), min(k + 1, K - 1)
-        low = -0.25 * (wcon[1:, :, k] + wcon[:-1, :, k]) if k > 0 else np.zeros((I, J))
-        high = 0.25 * (wcon[1:, :, above] + wcon[:-1, :, above]) if k < K - 1 else np.zeros((I, J))
+    for k in range(levels):
+        below, above = max(k - 1, 0), min(k + 1, levels - 1)
+        low, high = np.zeros((rows, columns)), np.zeros((rows, columns))
+        if k > 0:
+            low = -0.25 * (wcon[1:, :, k] + wcon[:-1, :, k])
+        if k < levels - 1:
+            high[:] = 0.25 * (wcon[1:, :, above] + wcon[:-1, :, above])
         a_k, c_k = low * 0.1, high * 0.1
         b_k = dtr - a_k - c_k
         change = -low * 0.9 * (u_stage[:, :, below] - u_stage[:, :, k])
@@ -159,9 +164,9 @@ def vadv(utens_stage, u_stage, wcon, u_pos, utens, dtr):
             divided = 1.0 / (b_k - c[:, :, k - 1] * a_k)
             d[:, :, k] = (d[:, :, k] - d[:, :, k - 1] * a_k) * divided
         c[:, :, k] = c_k * divided
-    x = np.empty((I, J))
-    for k in range(K - 1, -1, -1):
-        x[:] = d[:, :, k] - (c[:, :, k] * x if k < K - 1 else 0.0)
+    x = np.empty((rows, columns))
+    for k in range(levels - 1, -1, -1):
+        x[:] = d[:, :, k] - (c[:, :, k] * x if k < levels - 1 else 0.0)
         utens_stage[:, :, k] = dtr * (x - u_pos[:, :, k])
 
 
