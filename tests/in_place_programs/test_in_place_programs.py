@@ -14,4 +14,4 @@ def test_random_functions_change_arrays_as_with_numpy(first, target):
         outcome, message = judged(seed, target)
         assert outcome != "wrong", message
         outcomes[outcome] += 1
-    assert outcomes["equal"] > 8 * outcomes["refused"]
+    assert outcomes["equal"] + outcomes["fails"] > 4 * outcomes["refused"]
