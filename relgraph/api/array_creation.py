@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.array_storage import Storage
+from relgraph.api.traced_views import viewed
 from relgraph.api.tracing import (
     Tracer,
     fresh,
@@ -30,7 +31,6 @@ from relgraph.api.tracing import (
     stacked,
     traces,
     unwrap,
-    viewed,
     wrap,
 )
 from relgraph.api.weak_scalar import WeakScalar

@@ -74,10 +74,12 @@ class Storage:
     @property
     def node(self) -> Variable:
         """The graph of the present elements."""
-        if self._node is None or (self._value is not None and not self._alone()):
-            assert self._value is not None
-            self._node = constant(self._value.copy())
-        return self._node
+        node = self._node
+        if self._value is not None and (node is None or not self._alone()):
+            node = constant(self._value.copy())
+            self._node = node if self._alone() else None  # others may write to the memory
+        assert node is not None
+        return node
 
     @property
     def type(self) -> TensorType:
@@ -91,6 +93,11 @@ class Storage:
     def changed(self) -> None:
         """Forget the graph, because NumPy has written to :attr:`value`."""
         self._node = None
+
+    def lent(self) -> None:
+        """Forget the graph if other objects, which may write to it, refer to :attr:`value`."""
+        if not self._alone():
+            self._node = None
 
     def store(self, node: Variable) -> None:
         """Make a graph the present elements.

@@ -1,148 +1,149 @@
-"""Functions of NumPy that write to an array, on traced arrays."""
+"""Writing to traced arrays: assignments, and results that go to the argument ``out``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.tracing import (
-    Tracer,
-    assign,
-    converted,
-    into,
-    key_of,
-    operand,
-    without_lead,
-    write,
-)
-from relgraph.errors import ArgumentError, DTypeError, ShapeError
+from relgraph.api.array_storage import check_writable, joined, stand_in, steps_from
+from relgraph.api.traced_views import key_of
+from relgraph.api.tracing import Tracer, is_known, known, operand, running, type_of, values_of
+from relgraph.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from relgraph.ir.node import Variable, as_variable
 from relgraph.ir.operators import FUNCTIONS
-from relgraph.numpy.along_axis import along_axis_key
-from relgraph.ops.elementwise import cast, negative
-from relgraph.ops.indexing.expression import parse_key
-from relgraph.ops.indexing.index import moved_inside
-from relgraph.ops.indexing.update import (
-    AddIndex,
-    IndexUpdate,
-    MaximumIndex,
-    MinimumIndex,
-    MultiplyIndex,
+from relgraph.ir.types import Shape, broadcast_shapes, covers
+from relgraph.ops.elementwise import cast
+from relgraph.ops.indexing.expression import indexed_shape, parse_key
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import SetIndex
+from relgraph.ops.shape import broadcast_to, reshape
+
+MADE_HERE = (
+    "Make the array in the function with np.zeros, np.empty or another function of numpy by that "
+    "name (not with `from numpy import zeros`), or pass it as an argument."
 )
 
 
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    node = without_lead(as_variable(operand(src), like=_dtypes(dst)), np.shape(dst))
-    into(dst, node, casting, where)
-
-
-def _putmask(a: Any, mask: Any, values: Any) -> None:
-    node = as_variable(operand(values), like=_dtypes(a))
-    if node.ndim and node.type.shape != np.shape(a):
+def assign(x: Tracer, key: Any, value: Any) -> None:
+    """Do what ``x[key] = value`` does, which converts the value to the dtype of the array."""
+    if x._scalar:
         raise ArgumentError(
-            "np.putmask of a traced array takes a number, or values of the shape of the array",
-            {"values": node.type},
-            "Write x[mask] = values, with one value for each True of the mask.",
+            "the traced function assigns to elements of a scalar",
+            {"scalar": x.node},
+            "Make an array of one number with np.zeros(()), or np.zeros(1).",
         )
-    into(a, cast(node, a.dtype), where=mask)
-
-
-def _dtypes(x: Any) -> list[np.dtype[Any]]:
-    return [x.dtype] if hasattr(x, "dtype") else []
-
-
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Write values at indices of the raveled array, repeated or cut to their number."""
-    flat = _flat(a, "put")
-    indices = FUNCTIONS["ravel"](as_variable(operand(ind)))
-    values = FUNCTIONS["ravel"](converted(v, a.dtype))
-    count, given = indices.type.shape[0], values.type.shape[0]
-    if not isinstance(count, int) or not isinstance(given, int):
-        raise ShapeError(
-            "np.put of a traced array needs to know how many values there are",
-            {"indices": indices.type, "values": values.type},
-            "Write np.ravel(x)[indices] = values.",
-        )
-    indices = moved_inside(indices, flat.type.shape[0], mode)
-    if 1 < given != count:
-        values = values[np.arange(count) % given]
-    if count and given:
-        write(a, FUNCTIONS["reshape"](flat.at[indices].set(values), a.shape))
-
-
-def _flat(a: Any, name: str) -> Variable:
-    if type(a) is not Tracer:
-        into(a, name)  # raises
-    return FUNCTIONS["ravel"](a.node)  # type: ignore[no-any-return]
-
-
-def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    if type(arr) is not Tracer:
-        into(arr, "put_along_axis")  # raises
-    node = as_variable(operand(indices))
-    if axis is None:
-        _put(arr, indices, values)
+    if is_known((x, key, value)):
+        array = values_of(x)
+        assert array is not None
+        array[known(key)] = known(value)
+        x._storage.changed()
         return
-    assign(arr, along_axis_key(arr.node, node, axis, "put_along_axis"), values)
+    start = stand_in(type_of(x))
+    parsed = key_of(key)
+    steps = steps_from(start, FUNCTIONS["index"](start, parsed))
+    if steps is None:
+        spec, operands = parse_key(start, parsed)
+        part = indexed_shape(spec, start.type.shape, tuple(k.type for k in operands))
+        node = without_lead(converted(value, start.dtype), part)
+        write(x, SetIndex(spec)(x.node, node, *operands))
+        return
+    target = Tracer(x._storage, joined(x._steps, steps))
+    if type(value) is Tracer and value._storage is x._storage and value._steps == target._steps:
+        check_writable(target._steps)
+        return  # x[key] += y has changed it already
+    write(target, without_lead(converted(value, start.dtype), type_of(target).shape))
 
 
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Write to ``a[i, i, ...]``."""
-    shape = np.shape(a)
-    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+def without_lead(node: Variable, shape: Shape) -> Variable:
+    """Return a value without additional axes of size 1, which assignments may have."""
+    extra = node.ndim - len(shape)
+    if extra > 0 and set(node.type.shape[:extra]) == {1}:
+        return reshape(node, node.type.shape[extra:])  # type: ignore[no-any-return]
+    return node
+
+
+def converted(value: Any, dtype: np.dtype[Any]) -> Variable:
+    """Return the node of a value that is assigned to elements of a dtype."""
+    node = as_variable(operand(value), like=[dtype])
+    return cast(node, dtype)  # type: ignore[no-any-return]
+
+
+def store(x: Tracer, node: Variable, casting: str = "same_kind", where: Any = True) -> None:
+    """Write the result of a ufunc to an array, as its argument ``out``.
+
+    Parameters
+    ----------
+    x : Tracer
+        The array.
+    node : Variable
+        The result.
+    casting : str
+        The rule that the conversion to the dtype of the array must keep.
+    where : bool, or array of bool
+        Which elements to write.
+
+    Raises
+    ------
+    DTypeError
+        If the dtype does not convert by the rule of casting.
+    ShapeError
+        If the result does not broadcast to the shape of the array.
+    """
+    dtype = type_of(x).dtype
+    if not np.can_cast(node.dtype, dtype, casting):  # type: ignore[arg-type]
+        raise DTypeError(
+            f"a result of {node.dtype} cannot be written to an array of {dtype}, with casting "
+            f"{casting!r}",
+            {"array": type_of(x), "result": node},
+            f"Convert the result with .astype({dtype.name!r}), or make the array of {node.dtype}.",
+        )
+    node = cast(node, dtype)
+    if where is not True:
+        node = FUNCTIONS["where"](operand(where), node, x.node)
+    write(x, node)
+
+
+def write(x: Tracer, node: Variable) -> None:
+    """Make a graph the present elements of an array or view, after broadcasting it."""
+    shape = type_of(x).shape
+    _check_shape(node.type.shape, shape)
+    check_writable(x._steps)
+    storage = x._storage
+    if storage.by_order and running():
+        running()[-1].by_order = True
+    wholes = [storage.node]
+    for step in x._steps[:-1]:
+        wholes.append(step.read(wholes[-1]))
+    if not (x._steps and isinstance(x._steps[-1].op, Index)):
+        node = node if node.type.shape == shape else broadcast_to(node, shape)
+    for step, whole in zip(reversed(x._steps), reversed(wholes), strict=False):
+        node = step.written(whole, node)
+    storage.store(node)
+
+
+def _check_shape(value: Shape, shape: Shape) -> None:
+    try:
+        fits = covers(broadcast_shapes([shape, value]), shape)
+    except ShapeError:
+        fits = False
+    if not fits:
         raise ShapeError(
-            "np.fill_diagonal takes an array of at least two dimensions, equal if more than two",
-            {"shape": shape},
-            "Assign to the elements, a[i, i] = value.",
+            "the traced function writes an array to one of another shape",
+            {"value": value, "array": shape},
+            "Give the value the shape of the array, or one that broadcasts to it.",
         )
-    tall = wrap and len(shape) == 2 and shape[0] > shape[1]
-    if tall:
+
+
+def into(out: Any, result: Any, casting: str = "same_kind", where: Any = True) -> Any:
+    """Write a result to the array given as ``out``, and return that."""
+    if type(out) is tuple and len(out) == 1:
+        (out,) = out
+    if type(out) is not Tracer or out._scalar:
         raise ArgumentError(
-            "np.fill_diagonal of a traced array does not wrap around",
-            {"shape": shape},
-            "Assign to the elements, a[i, i % columns] = value.",
+            "the traced function writes a traced result to an array that the trace cannot follow",
+            {"out": kind_of(out), "result": result},
+            MADE_HERE,
         )
-    count = min(shape)
-    places = np.arange(count)
-    values = converted(val, a.dtype)
-    if values.ndim:
-        values = FUNCTIONS["ravel"](values)[places % values.type.shape[0]]
-    assign(a, (places,) * len(shape), values)
-
-
-WRITERS: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.copyto: _copyto,
-    np.fill_diagonal: _fill_diagonal,
-    np.put: _put,
-    np.put_along_axis: _put_along_axis,
-    np.putmask: _putmask,
-}
-"""Functions that write to their first argument."""
-
-
-def _updating(op: type[IndexUpdate], ufunc: np.ufunc, sign: int = 1) -> Callable[..., None]:
-    def update(a: Any, indices: Any, b: Any) -> None:
-        spec, operands = parse_key(a.node, key_of(indices))
-        value = as_variable(operand(b), like=[a.dtype])
-        if not np.can_cast(np.result_type(a.dtype, value.dtype), a.dtype, "same_kind"):
-            raise DTypeError(
-                f"np.{ufunc.__name__}.at cannot write {value.dtype} to an array of {a.dtype}",
-                {"values": value.type},
-                f"Convert the values with .astype({a.dtype.name!r}).",
-            )
-        value = cast(value, a.dtype)
-        write(a, op(spec)(a.node, value if sign > 0 else negative(value), *operands))
-
-    return update
-
-
-UPDATES_AT: dict[np.ufunc, Callable[..., None]] = {
-    np.add: _updating(AddIndex, np.add),
-    np.subtract: _updating(AddIndex, np.subtract, -1),
-    np.multiply: _updating(MultiplyIndex, np.multiply),
-    np.maximum: _updating(MaximumIndex, np.maximum),
-    np.minimum: _updating(MinimumIndex, np.minimum),
-}
-"""The methods ``at`` of ufuncs, by ufunc."""
+    store(out, result, casting, where)
+    return out

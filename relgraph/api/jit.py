@@ -16,6 +16,7 @@ from relgraph.api.argument_conversion import array_of
 from relgraph.api.argument_updates import Updates, updates_of
 from relgraph.api.array_storage import Storage
 from relgraph.api.function import Function, function
+from relgraph.api.in_place import MADE_HERE
 from relgraph.api.methods import BoundMethod, on_attributes
 from relgraph.api.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
 from relgraph.api.out_arguments import check_donated, listed
@@ -25,7 +26,7 @@ from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.targets import check_target
 from relgraph.api.traced_arguments import Leaves
 from relgraph.api.traced_calls import tracing
-from relgraph.api.tracing import MADE_HERE, Tracer
+from relgraph.api.tracing import Tracer
 from relgraph.api.weak_scalar import WeakScalar
 from relgraph.errors import (
     ArgumentError,

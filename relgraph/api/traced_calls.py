@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.array_creation import creation_traced, filled
-from relgraph.api.in_place import UPDATES_AT, WRITERS
+from relgraph.api.in_place import assign, into
+from relgraph.api.traced_attributes import TracedPart, attribute_of
+from relgraph.api.traced_views import part_of, viewed
 from relgraph.api.tracing import (
     Trace,
     Tracer,
     computed,
     fresh,
     in_c_order,
-    into,
     is_known,
     known,
     operand,
     running,
     traces,
     unwrap,
-    viewed,
     wrap,
 )
 from relgraph.api.weak_scalar import CALLS, WeakScalar, recorded
+from relgraph.api.writing_functions import UPDATES_AT, WRITERS
 from relgraph.errors import RelgraphError
 from relgraph.ir.dispatch import intercepted_by
 from relgraph.ir.op import Op
@@ -156,17 +157,15 @@ def _without_out(func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dic
 
 def _called(function: Any, args: Any, kwargs: dict[str, Any], *, writes: bool) -> Any:
     """Call NumPy with arrays that are known."""
-    arrays = [known(x) for x in _tracers((args, kwargs))]
     result = function(*known(args), **known(kwargs))
     out = kwargs.get("out")
-    if writes or out is not None:
-        for x in _tracers((args, kwargs)):
-            x._storage.changed()
+    for x in _tracers((args, kwargs)):
+        (x._storage.changed if writes or out is not None else x._storage.lent)()
     if out is not None:
         return out[0] if type(out) is tuple and len(out) == 1 else out
     if function in _FILLED:
         return filled(result)
-    return wrap(_own(result, arrays))
+    return wrap(_own(result, [known(x) for x in _tracers((args, kwargs))]))
 
 
 def _own(result: Any, arrays: list[Any]) -> Any:
@@ -214,4 +213,11 @@ def tracing(function: Callable[..., Any]) -> Iterator[Trace]:
         running().pop()
 
 
-CALLS.update(ufunc=apply_ufunc, function=apply_function)
+CALLS.update(
+    assign=assign,
+    attribute=attribute_of,
+    function=apply_function,
+    index=part_of,
+    part=TracedPart,
+    ufunc=apply_ufunc,
+)

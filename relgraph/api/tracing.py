@@ -10,39 +10,17 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_storage import (
-    Array,
-    Step,
-    Storage,
-    check_writable,
-    is_view,
-    joined,
-    layout,
-    stand_in,
-    steps_from,
-)
-from relgraph.api.weak_scalar import CALLS, WeakScalar, trace_of, value_of
-from relgraph.errors import (
-    ArgumentError,
-    DTypeError,
-    ShapeError,
-    UnsupportedAttributeError,
-    kind_of,
-)
+from relgraph.api.array_storage import Array, Step, Storage, layout
+from relgraph.api.weak_scalar import CALLS, WeakScalar, value_of
+from relgraph.errors import ArgumentError
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.operators import FUNCTIONS, Operators
-from relgraph.ir.types import DTYPES, Shape, TensorType, broadcast_shapes, covers
-from relgraph.numpy.protocol import instead_of_attribute
-from relgraph.ops.elementwise import cast
-from relgraph.ops.indexing.expression import indexed_shape, parse_key
-from relgraph.ops.indexing.index import Index
-from relgraph.ops.indexing.update import Part, SetIndex
-from relgraph.ops.shape import Reshape, broadcast_to, reshape
+from relgraph.ir.types import DTYPES, TensorType
+from relgraph.ops.indexing.update import Part
 
 
 class Tracer(Operators):
@@ -77,10 +55,10 @@ class Tracer(Operators):
 
     def __getattribute__(self, name: str) -> Any:
         if name == "node":
-            return _node(self)
+            return node_of(self)
         if name.startswith("_"):
             return object.__getattribute__(self, name)
-        return _attribute(self, name)
+        return CALLS["attribute"](self, name)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return CALLS["ufunc"](ufunc, method, args, kwargs)
@@ -98,6 +76,7 @@ class Tracer(Operators):
                 "Write np.zeros(shape) in the function, by this name, and assign to its elements; "
                 "join arrays with np.stack or np.concatenate.",
             )
+        self._storage.changed()  # whoever gets the array may write to it
         return np.array(value, dtype, copy=copy)
 
     def __relgraph_value__(self) -> Array | None:
@@ -115,13 +94,13 @@ class Tracer(Operators):
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Any:
-        return part_of(self, key)
+        return CALLS["index"](self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        assign(self, key, value)
+        CALLS["assign"](self, key, value)
 
     def __iter__(self) -> Iterator[Any]:
-        shape = _type(self).shape
+        shape = type_of(self).shape
         size = shape[0] if shape else None
         if not isinstance(size, int):
             return iter(FUNCTIONS["__iter__"](self.node))  # raises
@@ -131,7 +110,7 @@ class Tracer(Operators):
         return bool((self == value).any())
 
     def __len__(self) -> int:
-        shape = _type(self).shape
+        shape = type_of(self).shape
         size = shape[0] if shape else None
         if isinstance(size, int):
             return size
@@ -244,7 +223,7 @@ for _name, _method in vars(Operators).items():
 # Reading.
 
 
-def _node(x: Tracer) -> Variable:
+def node_of(x: Tracer) -> Variable:
     """Return the graph of the present elements."""
     root = x._storage.node
     if not x._steps:
@@ -257,9 +236,10 @@ def _node(x: Tracer) -> Variable:
     return x._read[1]
 
 
-def _type(x: Tracer) -> TensorType:
+def type_of(x: Tracer) -> TensorType:
+    """Return the type of an array or view."""
     if x._storage.value is None:
-        kind = _node(x).type
+        kind = node_of(x).type
         assert isinstance(kind, TensorType)
         return kind
     value = values_of(x)
@@ -281,11 +261,11 @@ def wrap(value: Any) -> Any:
     """Return nodes and arrays as tracers, inside tuples and lists too."""
     if isinstance(value, Variable):
         return Tracer(Storage(value, c_order=value.ndim < 2), scalar=value.ndim == 0)
-    if type(value) is np.ndarray and value.dtype.name in DTYPES:
+    if type(value) is np.ndarray and value.dtype.name in DTYPES and running():
         return Tracer(Storage(value=value))
     if type(value) in (tuple, list):
         return type(value)(map(wrap, value))
-    return TracedPart(value) if type(value) is Part else value
+    return CALLS["part"](value) if type(value) is Part else value
 
 
 def computed(result: Any, operands: Any) -> Any:
@@ -293,7 +273,7 @@ def computed(result: Any, operands: Any) -> Any:
     made = wrap(result)
     if type(made) is Tracer and not made._scalar:
         made._storage.c_order = all(
-            in_c_order(x) for x in operands if type(x) is Tracer and _type(x).ndim > 1
+            in_c_order(x) for x in operands if type(x) is Tracer and type_of(x).ndim > 1
         )
     return made
 
@@ -376,252 +356,6 @@ def known(value: Any) -> Any:
     return values_of(value) if type(value) is Tracer else mapped(known, value)
 
 
-# Views.
-
-
-def viewed(
-    function: Callable[..., Any], args: Any, kwargs: Any, *, contiguous: bool = False
-) -> Any:
-    """Call a function that makes views, and return the views.
-
-    Parameters
-    ----------
-    function : callable
-        Of nodes.
-    args, kwargs : tuple, dict
-        Tracers and other values.
-    contiguous : bool
-        Whether NumPy makes a copy of an array that is not contiguous, as ``ravel`` does.
-    """
-    arrays: list[tuple[Tracer, Variable]] = []
-
-    def replaced(value: Any) -> Any:
-        if type(value) is Tracer:
-            arrays.append((value, stand_in(_type(value), len(arrays))))
-            return arrays[-1][1]
-        return value_of(value) if type(value) is WeakScalar else mapped(replaced, value)
-
-    def view(node: Any) -> Any:
-        if type(node) in (tuple, list):
-            return type(node)(map(view, node))
-        if not isinstance(node, Variable):
-            return wrap(node)
-        for x, start in arrays:
-            steps = steps_from(start, node)
-            if steps is not None:
-                return _view(x, steps, contiguous)
-        return fresh(node)  # of no array among the arguments
-
-    return view(function(*replaced(args), **replaced(kwargs)))
-
-
-def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Tracer:
-    """Return a view of an array, or a copy where NumPy makes one."""
-    view = Tracer(x._storage, joined(x._steps, steps))
-    if x._scalar:
-        return fresh(view.node)
-    reshaped = contiguous or any(isinstance(step.op, Reshape) for step in steps)
-    strided = contiguous or _type(x).ndim > 1 or x._steps or len(steps) > 1
-    if not (reshaped and strided):
-        return view
-    x._storage.by_order = True
-    made_view = _is_view(x, steps, contiguous)
-    if made_view:
-        return view
-    value = values_of(x)
-    if value is not None:
-        for step in steps:
-            value = step.of(value)
-        return wrap(value if value.base is None else value.copy())  # type: ignore[no-any-return]
-    copy = fresh(view.node, c_order=True)
-    copy._storage.by_order = True
-    if made_view is None:
-        copy._storage.unsure.add(x._storage)
-        x._storage.unsure.add(copy._storage)
-    return copy
-
-
-def _is_view(x: Tracer, steps: tuple[Step, ...], contiguous: bool) -> bool | None:
-    """Return True if NumPy makes a view by these steps, and None if that is not known."""
-    strides = layout(x._storage, x._steps)
-    if strides is None:
-        return None
-    if contiguous and not strides.flags.c_contiguous:
-        return False
-    for step in steps:
-        if isinstance(step.op, Reshape) and not is_view(step, strides):
-            return False
-        strides = step.of(strides)
-    return True
-
-
-# Keys.
-
-
-def key_of(key: Any) -> Any:
-    """Return a key of an array; integers in it may differ from call to call."""
-    if type(key) is tuple:
-        return tuple(map(key_of, key))
-    if type(key) is WeakScalar and isinstance(key, int) and not isinstance(key, bool):
-        trace, slot = trace_of(key)
-        return trace.node(slot, [])
-    if type(key) is Tracer:
-        value = values_of(key)
-        return key.node if value is None else value.copy()
-    if type(key) is slice:
-        return slice(key_of(key.start), key_of(key.stop), key_of(key.step))
-    if type(key) is list and traces(key):
-        return stacked(key)
-    return unwrap(key)
-
-
-def part_of(x: Tracer, key: Any) -> Any:
-    """Return what ``x[key]`` is: a scalar, a view, or for an advanced key a copy."""
-    if is_known((x, key)):
-        value = values_of(x)
-        assert value is not None
-        part = value[known(key)]
-        if isinstance(part, np.generic):
-            return part
-        if not np.may_share_memory(part, value) and part.size:
-            return wrap(part)
-    start = stand_in(_type(x))
-    parsed = key_of(key)
-    steps = steps_from(start, FUNCTIONS["index"](start, parsed))
-    if steps is None or _copies(key):
-        return wrap(x.node[parsed])
-    if _is_element(key, _type(x).ndim):
-        return wrap(_node(Tracer(x._storage, joined(x._steps, steps))))
-    return _view(x, steps)
-
-
-def _copies(key: Any) -> bool:
-    """Return True if an array without dimensions is an index: then NumPy makes a copy."""
-    parts = key if type(key) is tuple else (key,)
-    return any(type(k) is Tracer and not k._scalar for k in parts)
-
-
-def _is_element(key: Any, ndim: int) -> bool:
-    """Return True if a basic key selects a scalar: it has an index for each axis, and no more."""
-    parts = key if type(key) is tuple else (key,)
-    return len(parts) == ndim and all(
-        not isinstance(k, slice) and k is not None and k is not Ellipsis for k in parts
-    )
-
-
-# Writing.
-
-
-def assign(x: Tracer, key: Any, value: Any) -> None:
-    """Do what ``x[key] = value`` does, which converts the value to the dtype of the array."""
-    if x._scalar:
-        raise ArgumentError(
-            "the traced function assigns to elements of a scalar",
-            {"scalar": x.node},
-            "Make an array of one number with np.zeros(()), or np.zeros(1).",
-        )
-    if is_known((x, key, value)):
-        array = values_of(x)
-        assert array is not None
-        array[known(key)] = known(value)
-        x._storage.changed()
-        return
-    start = stand_in(_type(x))
-    parsed = key_of(key)
-    steps = steps_from(start, FUNCTIONS["index"](start, parsed))
-    if steps is None:
-        spec, operands = parse_key(start, parsed)
-        part = indexed_shape(spec, start.type.shape, tuple(k.type for k in operands))
-        node = without_lead(converted(value, start.dtype), part)
-        write(x, SetIndex(spec)(x.node, node, *operands))
-        return
-    target = Tracer(x._storage, joined(x._steps, steps))
-    if type(value) is Tracer and value._storage is x._storage and value._steps == target._steps:
-        check_writable(target._steps)
-        return  # x[key] += y has changed it already
-    write(target, without_lead(converted(value, start.dtype), _type(target).shape))
-
-
-def without_lead(node: Variable, shape: Shape) -> Variable:
-    """Return a value without additional axes of size 1, which assignments may have."""
-    extra = node.ndim - len(shape)
-    if extra > 0 and set(node.type.shape[:extra]) == {1}:
-        return reshape(node, node.type.shape[extra:])  # type: ignore[no-any-return]
-    return node
-
-
-def converted(value: Any, dtype: np.dtype[Any]) -> Variable:
-    """Return the node of a value that is assigned to elements of a dtype."""
-    node = as_variable(operand(value), like=[dtype])
-    return cast(node, dtype)  # type: ignore[no-any-return]
-
-
-def store(x: Tracer, node: Variable, casting: str = "same_kind", where: Any = True) -> None:
-    """Write the result of a ufunc to an array, as its argument ``out``.
-
-    Parameters
-    ----------
-    x : Tracer
-        The array.
-    node : Variable
-        The result.
-    casting : str
-        The rule that the conversion to the dtype of the array must keep.
-    where : bool, or array of bool
-        Which elements to write.
-
-    Raises
-    ------
-    DTypeError
-        If the dtype does not convert by the rule of casting.
-    ShapeError
-        If the result does not broadcast to the shape of the array.
-    """
-    dtype = _type(x).dtype
-    if not np.can_cast(node.dtype, dtype, casting):  # type: ignore[arg-type]
-        raise DTypeError(
-            f"a result of {node.dtype} cannot be written to an array of {dtype}, with casting "
-            f"{casting!r}",
-            {"array": _type(x), "result": node},
-            f"Convert the result with .astype({dtype.name!r}), or make the array of {node.dtype}.",
-        )
-    node = cast(node, dtype)
-    if where is not True:
-        node = FUNCTIONS["where"](operand(where), node, x.node)
-    write(x, node)
-
-
-def write(x: Tracer, node: Variable) -> None:
-    """Make a graph the present elements of an array or view, after broadcasting it."""
-    shape = _type(x).shape
-    _check_shape(node.type.shape, shape)
-    check_writable(x._steps)
-    storage = x._storage
-    if storage.by_order:
-        _current().by_order = True
-    wholes = [storage.node]
-    for step in x._steps[:-1]:
-        wholes.append(step.read(wholes[-1]))
-    if not (x._steps and isinstance(x._steps[-1].op, Index)):
-        node = node if node.type.shape == shape else broadcast_to(node, shape)
-    for step, whole in zip(reversed(x._steps), reversed(wholes), strict=False):
-        node = step.written(whole, node)
-    storage.store(node)
-
-
-def _check_shape(value: Shape, shape: Shape) -> None:
-    try:
-        fits = covers(broadcast_shapes([shape, value]), shape)
-    except ShapeError:
-        fits = False
-    if not fits:
-        raise ShapeError(
-            "the traced function writes an array to one of another shape",
-            {"value": value, "array": shape},
-            "Give the value the shape of the array, or one that broadcasts to it.",
-        )
-
-
 class Trace:
     """What is known of a trace as a whole.
 
@@ -654,144 +388,3 @@ def running() -> list[Trace]:
         _traces.stack = []
     stack: list[Trace] = _traces.stack
     return stack
-
-
-# Attributes.
-
-_VIEWS = frozenset(("T", "mT"))
-_VIEW_METHODS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"))
-_SAME = frozenset(("conj", "conjugate"))  # of real numbers, the array itself
-
-
-def _attribute(x: Tracer, name: str) -> Any:
-    if name == "at":
-        return TracedParts(x.node.at)
-    if name in _VIEWS:
-        return viewed(lambda node: getattr(node, name), (x,), {})
-    if name in _VIEW_METHODS:
-        return lambda *args, **kwargs: viewed(
-            lambda node, *a, **k: getattr(node, name)(*a, **k),
-            (x, *args),
-            kwargs,
-            contiguous=name == "ravel",
-        )
-    if name in _SAME:
-        return lambda: x
-    if name in _WRITING:
-        return lambda *args, **kwargs: _WRITING[name](x, *args, **kwargs)
-    value = values_of(x)
-    if value is not None and name != "node":
-        attribute = getattr(value, name, None)
-        if not callable(attribute):
-            return _known_attribute(x, value, name)
-        return lambda *args, **kwargs: _known_method(x, name, args, kwargs)
-    return _traced_attribute(x, name)
-
-
-def _known_attribute(x: Tracer, value: Array, name: str) -> Any:
-    attribute = getattr(value, name)  # raises as for an array
-    return wrap(attribute) if isinstance(attribute, np.ndarray) else attribute
-
-
-def _known_method(x: Tracer, name: str, args: Any, kwargs: Any) -> Any:
-    if not is_known((args, kwargs)):
-        return _traced_attribute(x, name)(*args, **kwargs)
-    result = getattr(values_of(x), name)(*known(args), **known(kwargs))
-    x._storage.changed()
-    return wrap(result)
-
-
-def _traced_attribute(x: Tracer, name: str) -> Any:
-    try:
-        attribute = getattr(x.node, name)
-    except AttributeError as error:
-        if hasattr(np.ndarray, name):
-            raise _no_attribute(x.node, name) from None
-        near = get_close_matches(name, dir(np.ndarray), 1, 0.7)
-        raise UnsupportedAttributeError(
-            f"a traced array has no attribute {name!r}",
-            {"array": x.node},
-            f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
-        ) from error
-    if callable(attribute) and not isinstance(attribute, Variable):
-        return lambda *args, **kwargs: _called(x, name, attribute, args, **kwargs)
-    return wrap(attribute)
-
-
-def _called(x: Tracer, name: str, method: Any, args: Any, out: Any = None, **kwargs: Any) -> Any:
-    taken = operand if name == "clip" else unwrap
-    result = method(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
-    if name in _COPIES and not x._scalar:
-        return fresh(result, c_order=in_c_order(x) or name != "astype")
-    return wrap(result) if out is None else into(out, result)
-
-
-_COPIES = ("astype", "copy", "flatten")
-
-
-def into(out: Any, result: Any, casting: str = "same_kind", where: Any = True) -> Any:
-    """Write a result to the array given as ``out``, and return that."""
-    if type(out) is tuple and len(out) == 1:
-        (out,) = out
-    if type(out) is not Tracer or out._scalar:
-        raise ArgumentError(
-            "the traced function writes a traced result to an array that the trace cannot follow",
-            {"out": kind_of(out), "result": result},
-            MADE_HERE,
-        )
-    store(out, result, casting, where)
-    return out
-
-
-MADE_HERE = (
-    "Make the array in the function with np.zeros, np.empty or another function of numpy by that "
-    "name (not with `from numpy import zeros`), or pass it as an argument."
-)
-
-
-def _fill(x: Tracer, value: Any) -> None:
-    assign(x, ..., value)
-
-
-def _sort(x: Tracer, axis: int = -1, **kwargs: Any) -> None:
-    assign(x, ..., np.sort(x, axis=axis, **kwargs))
-
-
-def _put(x: Tracer, indices: Any, values: Any, mode: str = "raise") -> None:
-    CALLS["function"](np.put, (x, indices, values, mode), {})
-
-
-_WRITING: dict[str, Callable[..., Any]] = {"fill": _fill, "sort": _sort, "put": _put}
-
-
-class TracedParts:
-    """``x.at`` of a traced array."""
-
-    __slots__ = ("_at",)
-
-    def __init__(self, at: Any) -> None:
-        self._at = at
-
-    def __getitem__(self, key: Any) -> TracedPart:
-        return TracedPart(self._at[key_of(key)])
-
-
-class TracedPart:
-    """``x.at[key]`` of a traced array, with its updates."""
-
-    __slots__ = ("_part",)
-
-    def __init__(self, part: Any) -> None:
-        self._part = part
-
-    def __getattr__(self, name: str) -> Callable[[Any], Any]:
-        method = getattr(self._part, name)
-        return lambda value: wrap(method(operand(value)))
-
-
-def _no_attribute(node: Variable, name: str) -> UnsupportedAttributeError:
-    return UnsupportedAttributeError(
-        f"traced arrays do not have NumPy's attribute {name!r}",
-        {"array": node},
-        instead_of_attribute(name) or "Write it with NumPy's functions that graphs have.",
-    )

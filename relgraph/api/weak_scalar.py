@@ -16,7 +16,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.operators import Operators
 
 CALLS: dict[str, Callable[..., Any]] = {}
-"""What NumPy's ufuncs and functions of traced values do: "ufunc" and "function".
+"""What the operations of traced values do: "ufunc", "function", "index", "assign" and others.
 
 :mod:`relgraph.api.traced_calls` fills it, once, so that values need not know their functions."""
 
