@@ -96,33 +96,34 @@ def _ascontiguousarray(ascontiguousarray: Function, a: Any, dtype: Any = None) -
     return viewed(lambda x: x, (np.atleast_1d(made),), {}, contiguous=True)
 
 
-def _known(function: Function, *args: Any, **kwargs: Any) -> Any:
-    return wrap(function(*args, **kwargs))
+def _new(function: Function, *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose result is in memory of its own, even if NumPy returns a view."""
+    made = function(*args, **kwargs)
+    return wrap(made.copy("K") if type(made) is np.ndarray and made.base is not None else made)
 
 
 _FUNCTIONS: dict[str, Function] = {
-    **dict.fromkeys(
-        [
-            "arange",
-            "copy",
-            "eye",
-            "fromfunction",
-            "geomspace",
-            "identity",
-            "indices",
-            "linspace",
-            "logspace",
-            "tri",
-        ],
-        _known,
-    ),
-    **dict.fromkeys(("zeros", "ones"), _zeros),
-    **dict.fromkeys(("zeros_like", "ones_like", "empty_like", "full_like"), _like),
-    **dict.fromkeys(("asarray", "asanyarray"), _asarray),
+    "arange": _new,
     "array": _array,
+    "asanyarray": _asarray,
+    "asarray": _asarray,
     "ascontiguousarray": _ascontiguousarray,
+    "copy": _new,
     "empty": _empty,
+    "empty_like": _like,
+    "eye": _new,
     "full": _full,
+    "full_like": _like,
+    "geomspace": _new,
+    "identity": _new,
+    "indices": _new,
+    "linspace": _new,
+    "logspace": _new,
+    "ones": _zeros,
+    "ones_like": _like,
+    "tri": _new,
+    "zeros": _zeros,
+    "zeros_like": _like,
 }
 
 # Which code sees them.

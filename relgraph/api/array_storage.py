@@ -116,10 +116,11 @@ class Storage:
             )
         if any(self.unsure):
             raise ArgumentError(
-                "the traced function writes to an array that was reshaped, and whether NumPy made "
-                "a view or a copy is not known while tracing",
+                "the traced function writes to an array of which another one is a view or a copy "
+                "in NumPy, which is not known while tracing",
                 {"array": node.type},
-                "Write x.reshape(shape).copy(), or make the array contiguous before with x.copy().",
+                "Write .copy() after the reshape, ravel or einsum that made the other one, or "
+                "before it.",
             )
         self._value = None
         self._node = node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from types import CodeType
 from typing import Any
@@ -20,7 +20,7 @@ from relgraph.api.in_place import MADE_HERE
 from relgraph.api.methods import BoundMethod, on_attributes
 from relgraph.api.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
 from relgraph.api.out_arguments import check_donated, listed
-from relgraph.api.pytrees import STATIC, rebuilt
+from relgraph.api.pytrees import STATIC, rebuilt, same_parts
 from relgraph.api.results import Pack, Results
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.targets import check_target
@@ -35,6 +35,7 @@ from relgraph.errors import (
     RelgraphError,
     checks_arguments,
     count_of,
+    kind_of,
 )
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph
@@ -75,6 +76,22 @@ class _Program:
         if self.updates.indices:
             values = self.updates.written(values, arrays)
         return self.pack(values, slots, arrays)
+
+
+def _check_containers(
+    positions: Sequence[tuple[str, str]], before: list[Any], after: list[Any]
+) -> None:
+    """Raise an error for a list or dict that the traced function has changed."""
+    for name, x, y in (
+        *zip([name for name, _ in positions], before[0], after[0], strict=True),
+        *((name, before[1][name], after[1][name]) for name in before[1]),
+    ):
+        if not same_parts(x, y):
+            raise ArgumentError(
+                f"the traced function changes its argument {name!r}, {kind_of(y)}, which is a copy "
+                "of the caller's",
+                fix="Return the new value, or write to the arrays in it, as in x[0][...] = value.",
+            )
 
 
 def _fed(value: Number, dtype: np.dtype[Any]) -> Any:
@@ -232,6 +249,7 @@ class Jit:
 
         traced_args = [traced(x, *names) for x, names in zip(args, positions, strict=True)]
         traced_kwargs = {k: traced(x, k, k) for k, x in kwargs.items()}
+        given = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
         try:
             with tracing(self._function) as trace:
                 result = self._function(*traced_args, **traced_kwargs)
@@ -261,6 +279,7 @@ class Jit:
                 reason.facts,
                 MADE_HERE,
             ) from error
+        _check_containers(positions, given, [traced_args, traced_kwargs])
         updates = updates_of(named.tracers, named.inputs, trace.by_order)
         results = Results(self.__name__, updates, named.tracers)
         pack = results.packer(result)

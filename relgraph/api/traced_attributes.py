@@ -92,6 +92,8 @@ def _traced_attribute(x: Tracer, name: str) -> Any:
 def _called(x: Tracer, name: str, method: Any, args: Any, out: Any = None, **kwargs: Any) -> Any:
     taken = operand if name == "clip" else unwrap
     result = method(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+    if name == "astype" and kwargs.get("copy") is False and result is x.node:
+        return x
     if name in _COPIES and not x._scalar:
         return fresh(result, c_order=in_c_order(x) or name != "astype")
     return wrap(result) if out is None else into(out, result)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.array_creation import creation_traced, filled
+from relgraph.api.array_storage import Storage
 from relgraph.api.in_place import assign, into
 from relgraph.api.traced_attributes import TracedPart, attribute_of
-from relgraph.api.traced_views import part_of, viewed
+from relgraph.api.traced_views import part_of, unsure, viewed
 from relgraph.api.tracing import (
     Trace,
     Tracer,
@@ -38,18 +39,24 @@ from relgraph.numpy import protocol
 VIEWS: frozenset[Callable[..., Any]] = frozenset(
     (
         np.array_split, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays,
-        np.broadcast_to, np.diag, np.diagonal, np.dsplit, np.einsum, np.expand_dims, np.flip,
-        np.fliplr, np.flipud, np.hsplit, np.linalg.diagonal, np.linalg.matrix_transpose,
-        np.matrix_transpose, np.moveaxis, np.ravel, np.real, np.reshape, np.rollaxis, np.rot90,
-        np.split, np.squeeze, np.swapaxes, np.transpose, np.vsplit,
-        *([np.unstack] if hasattr(np, "unstack") else []),
+        np.broadcast_to, np.diag, np.diagonal, np.diff, np.dsplit, np.einsum, np.expand_dims,
+        np.flip, np.fliplr, np.flipud, np.histogram, np.hsplit, np.linalg.diagonal,
+        np.linalg.matrix_power, np.linalg.matrix_transpose, np.matrix_transpose, np.moveaxis,
+        np.ravel, np.real, np.reshape, np.rollaxis, np.rot90, np.split, np.squeeze, np.swapaxes,
+        np.transpose, np.unstack, np.vsplit,
     )
 )  # fmt: skip
-"""Functions whose results are in the memory of their operands, where the strides allow it."""
+"""Functions that return memory of their operands, for some arguments at least."""
+
+_SCALARS = frozenset((np.flip, np.unstack))  # what they return without dimensions is no view
 
 _ARRAYS_WITHOUT_DIMENSIONS = frozenset(
-    (np.copy, np.empty_like, np.full_like, np.ones_like, np.where, np.zeros_like, np.tensordot)
-)  # they never return a scalar
+    (
+        np.astype, np.block, np.copy, np.cov, np.empty_like, np.full_like, np.linalg.tensordot,
+        np.ones_like, np.pad, np.roll, np.select, np.tensordot, np.tile, np.where, np.zeros_like,
+    )
+)  # fmt: skip
+"""Functions that never return a scalar."""
 
 _FILLED = frozenset((np.empty_like, np.full_like, np.ones_like, np.zeros_like))
 
@@ -100,7 +107,7 @@ def apply_function(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """Return the result of a function of NumPy of traced values."""
     if func in VIEWS and traces((args, kwargs)):
         try:
-            return viewed(_graph_function(func), args, kwargs, contiguous=func is np.ravel)
+            return _view(func, args, kwargs)
         except RelgraphError:
             if not is_known((args, kwargs)):
                 raise
@@ -138,6 +145,25 @@ def _with_numbers(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         weak = type(truth) is WeakScalar
         taken = (truth.__relgraph_operand__([]) if weak else np.bool_(truth), *taken[1:])
     return taken, {k: operand(v) for k, v in kwargs.items()}
+
+
+def _view(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Return the result of a function that makes views."""
+    results = viewed(_graph_function(func), args, kwargs, contiguous=func is np.ravel)
+    for x in _tracers(results) if func in _SCALARS else ():
+        if x.ndim == 0:
+            x._storage, x._steps, x._scalar = Storage(x.node), (), True
+    if func is np.einsum and type(results) is Tracer:
+        for x in _tracers(args):
+            if x._storage is not results._storage and _is_diagonal(args):
+                unsure(x, results)
+    return results
+
+
+def _is_diagonal(args: Any) -> bool:
+    """Return True if the result of np.einsum is a view in NumPy: no product, and no sum."""
+    zeros = [np.broadcast_to(0, x.shape) if type(x) is Tracer else x for x in args]
+    return any(np.may_share_memory(np.einsum(*zeros), x) for x in zeros[1:])
 
 
 def _graph_function(func: Any) -> Callable[..., Any]:

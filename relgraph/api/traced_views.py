@@ -59,7 +59,7 @@ def viewed(
             steps = steps_from(start, node)
             if steps is not None:
                 return _view(x, steps, contiguous)
-        return fresh(node)  # of no array among the arguments
+        return wrap(node)  # of no array among the arguments
 
     return view(function(*replaced(args), **replaced(kwargs)))
 
@@ -85,9 +85,14 @@ def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Trace
     copy = fresh(view.node, c_order=True)
     copy._storage.by_order = True
     if made_view is None:
-        copy._storage.unsure.add(x._storage)
-        x._storage.unsure.add(copy._storage)
+        unsure(x, copy)
     return copy
+
+
+def unsure(x: Tracer, y: Tracer) -> None:
+    """Forbid writing to either of two arrays that may share memory, as long as both exist."""
+    x._storage.unsure.add(y._storage)
+    y._storage.unsure.add(x._storage)
 
 
 def _is_view(x: Tracer, steps: tuple[Step, ...], contiguous: bool) -> bool | None:

@@ -15,14 +15,16 @@ PROGRAMS = {
     for program in module.PROGRAMS
 }
 
-NAMES = """
-    adi arc_distance atax azimint_hist azimint_naive bicg cavity_flow channel_flow cholesky
-    cholesky2 compute contour_integral conv2d correlation covariance covariance2 crc16 deriche
-    doitgen durbin fdtd_2d floyd_warshall gemm gemver gesummv go_fast gramschmidt hdiff heat_3d
-    jacobi_1d jacobi_2d k2mm k3mm lenet lu ludcmp mandelbrot1 mandelbrot2 mlp mvt nbody nussinov
-    resnet scattering_self_energies seidel_2d softmax spmv stockham_fft symm syr2k syrk trisolv
-    trmm vadv
-""".split()
+NAMES = [
+    "adi", "arc_distance", "atax", "azimint_hist", "azimint_naive", "bicg", "cavity_flow",
+    "channel_flow", "cholesky", "cholesky2", "compute", "contour_integral", "conv2d",
+    "correlation", "covariance", "covariance2", "crc16", "deriche", "doitgen", "durbin",
+    "fdtd_2d", "floyd_warshall", "gemm", "gemver", "gesummv", "go_fast", "gramschmidt", "hdiff",
+    "heat_3d", "jacobi_1d", "jacobi_2d", "k2mm", "k3mm", "lenet", "lu", "ludcmp", "mandelbrot1",
+    "mandelbrot2", "mlp", "mvt", "nbody", "nussinov", "resnet", "scattering_self_energies",
+    "seidel_2d", "softmax", "spmv", "stockham_fft", "symm", "syr2k", "syrk", "trisolv", "trmm",
+    "vadv",
+]  # fmt: skip
 
 COMPLEX = (DTypeError, "complex128")
 ASKS = (ArgumentError, "not known while tracing")
