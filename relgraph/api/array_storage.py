@@ -11,6 +11,7 @@ until a traced value is written to them.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -55,13 +56,14 @@ class Storage:
         Arrays that NumPy may keep in this memory, or in a copy: the order does not tell.
     """
 
-    __slots__ = ("__weakref__", "_node", "_value", "by_order", "c_order", "unsure")
+    __slots__ = ("__weakref__", "_node", "_value", "_writes", "by_order", "c_order", "unsure")
 
     def __init__(
         self, node: Variable | None = None, value: Array | None = None, *, c_order: bool = False
     ) -> None:
         self._node = node
         self._value = value
+        self._writes: _Writes | None = None
         self.c_order = c_order
         self.by_order = False
         self.unsure: WeakSet[Storage] = WeakSet()
@@ -99,8 +101,27 @@ class Storage:
         if not self._alone():
             self._node = None
 
-    def store(self, node: Variable) -> None:
+    def read(self, steps: Sequence[Step]) -> Variable:
+        """Return the graph of a view: from the last write to its elements, not the last of all."""
+        if self._writes is None or not steps or not _is_static(steps[0]):
+            node = self.node
+        else:
+            node, steps = self._writes.read(steps)
+        for step in steps:
+            node = step.read(node)
+        return node
+
+    def store(self, node: Variable, step: Step | None = None, part: Variable | None = None) -> None:
         """Make a graph the present elements.
+
+        Parameters
+        ----------
+        node : Variable
+            The graph of all elements.
+        step : Step, optional
+            The key of the only elements that differ from before.
+        part : Variable, optional
+            The new elements there, if they have the shape and dtype of that part.
 
         Raises
         ------
@@ -122,8 +143,15 @@ class Storage:
                 "Write .copy() after the reshape, ravel or einsum that made the other one, or "
                 "before it.",
             )
+        before = self.node
         self._value = None
         self._node = node
+        if step is None or not _is_static(step) or not _is_small(node):
+            self._writes = None
+            return
+        if self._writes is None:
+            self._writes = _Writes(before)
+        self._writes.add(step, node, part)
 
     def _alone(self) -> bool:
         """Return True if the known elements are in memory that no other object refers to."""
@@ -131,6 +159,47 @@ class Storage:
 
     def _references(self) -> int:
         return sys.getrefcount(self._value)
+
+
+class _Writes:
+    """The writes to parts of an array: which was the last for each element.
+
+    A loop over elements reads and writes one array very often.  Each read starts at the graph of
+    the last write that matters, so that rewriting need not find the way past all later ones.
+    """
+
+    def __init__(self, start: Variable) -> None:
+        self._last = np.zeros(start.type.shape, "int32")
+        self._nodes = [start]
+        self._steps: list[Step | None] = [None]
+        self._parts: list[Variable | None] = [None]
+
+    def add(self, step: Step, node: Variable, part: Variable | None) -> None:
+        """Add a write, with the elements that it changes and the graph after it."""
+        step.of(self._last)[...] = len(self._nodes)
+        self._nodes.append(node)
+        self._steps.append(step)
+        self._parts.append(part)
+
+    def read(self, steps: Sequence[Step]) -> tuple[Variable, Sequence[Step]]:
+        """Return a graph, and the steps from it to a view."""
+        writes = steps[0].of(self._last)
+        number = int(writes.max()) if writes.size else 0
+        part = self._parts[number]
+        if part is not None and self._steps[number] == steps[0]:
+            return part, steps[1:]
+        return self._nodes[number], steps
+
+
+_FEW = 1 << 16  # elements of an array whose writes are counted one by one
+
+
+def _is_small(node: Variable) -> bool:
+    return all(isinstance(n, int) for n in node.type.shape) and math.prod(node.type.shape) <= _FEW
+
+
+def _is_static(step: Step) -> bool:
+    return isinstance(step.op, Index) and not step.operands
 
 
 _ONE = Storage(value=np.zeros(1))._references()

@@ -112,14 +112,15 @@ def write(x: Tracer, node: Variable) -> None:
     storage = x._storage
     if storage.by_order and running():
         running()[-1].by_order = True
-    wholes = [storage.node]
-    for step in x._steps[:-1]:
-        wholes.append(step.read(wholes[-1]))
-    if not (x._steps and isinstance(x._steps[-1].op, Index)):
-        node = node if node.type.shape == shape else broadcast_to(node, shape)
-    for step, whole in zip(reversed(x._steps), reversed(wholes), strict=False):
-        node = step.written(whole, node)
-    storage.store(node)
+    is_whole = node.type.shape == shape
+    if not is_whole and not (x._steps and isinstance(x._steps[-1].op, Index)):
+        node, is_whole = broadcast_to(node, shape), True
+    part = None
+    for k in reversed(range(len(x._steps))):
+        whole = storage.read(x._steps[:k]) if k else storage.node
+        part = node if is_whole else None
+        node, is_whole = x._steps[k].written(whole, node), True
+    storage.store(node, x._steps[0] if x._steps else None, part)
 
 
 def _check_shape(value: Shape, shape: Shape) -> None:

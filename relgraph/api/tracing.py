@@ -229,10 +229,7 @@ def node_of(x: Tracer) -> Variable:
     if not x._steps:
         return root
     if x._read is None or x._read[0] is not root:
-        node = root
-        for step in x._steps:
-            node = step.read(node)
-        x._read = (root, node)
+        x._read = (root, x._storage.read(x._steps))
     return x._read[1]
 
 
