@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 from weakref import WeakSet
 
@@ -292,6 +293,7 @@ def joined(first: Sequence[Step], second: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+@lru_cache(maxsize=1024)
 def stand_in(kind: TensorType, number: int = 0) -> Variable:
     """Return an input of a type, to apply functions to that make views."""
     return make_input(f"array_{number}", kind)

@@ -50,18 +50,41 @@ def viewed(
             return arrays[-1][1]
         return value_of(value) if type(value) is WeakScalar else mapped(replaced, value)
 
-    def view(node: Any) -> Any:
-        if type(node) in (tuple, list):
-            return type(node)(map(view, node))
-        if not isinstance(node, Variable):
-            return wrap(node)
-        for x, start in arrays:
-            steps = steps_from(start, node)
-            if steps is not None:
-                return _view(x, steps, contiguous)
-        return wrap(node)  # of no array among the arguments
+    result = function(*replaced(args), **replaced(kwargs))
+    views = _views(result, arrays, contiguous)
+    if views is not None:
+        return views
+    return _views(result, arrays, contiguous, wrap(function(*unwrap(args), **unwrap(kwargs))))
 
-    return view(function(*replaced(args), **replaced(kwargs)))
+
+def _views(
+    result: Any, arrays: list[tuple[Tracer, Variable]], contiguous: bool, others: Any = None
+) -> Any:
+    """Return the views that a result of stand-ins stands for.
+
+    Parameters
+    ----------
+    result : Variable, or tuple or list of them
+        What a function of the stand-ins returned.
+    arrays : list of (Tracer, Variable)
+        The arrays, each with its stand-in.
+    contiguous : bool
+        As for :func:`viewed`.
+    others : Tracer, or tuple or list of them, optional
+        Results of the arrays themselves, for those that are no views; None where there are any if
+        these are left out.
+    """
+    if type(result) in (tuple, list):
+        parts = [
+            _views(x, arrays, contiguous, others if others is None else others[k])
+            for k, x in enumerate(result)
+        ]
+        return None if any(x is None for x in parts) else type(result)(parts)
+    for x, start in arrays:
+        steps = steps_from(start, result) if isinstance(result, Variable) else None
+        if steps is not None:
+            return _view(x, steps, contiguous)
+    return others
 
 
 def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Tracer:
