@@ -105,6 +105,8 @@ def antiderivative(
         If elements of ``f`` depend on other elements of ``x``.
     DTypeError
         For what is not of floats.
+    DomainError
+        For a budget or a time that is not positive.
 
     See Also
     --------
