@@ -7,42 +7,35 @@ differential; it is derived once for an op and the types of its operands, as a t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from relgraph.derivatives.rules import differential, transposed
-from relgraph.derivatives.templates import KEPT, Template, hole, key_of, model_of, operands_of
+from relgraph.derivatives.templates import Template, Templates, hole, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType
 from relgraph.ops.differentials import StopGradient
 
-_pullbacks: dict[Any, Template] = {}
-
 
 def active(order: Iterable[Variable], wrt: Collection[Variable]) -> set[Variable]:
-    """Return the nodes that vary with some nodes; operands come first in ``order``."""
-    found = set(wrt)
+    """Return the nodes that vary with some nodes; ``order`` lists nodes after their operands."""
+    varying = set(wrt)
     for y in order:
-        if y.op.__class__ is StopGradient or y in found or found.isdisjoint(y.inputs):
+        if y.op.__class__ is StopGradient or y in varying or varying.isdisjoint(y.inputs):
             continue
         if not isinstance(y.type, TensorType) or y.type.dtype.kind == "f":
-            found.add(y)
-    return found
+            varying.add(y)
+    return varying
 
 
-def pullback(y: Variable, varies: tuple[bool, ...]) -> Template:
-    """Return the cotangents of the operands that vary, over the operands, ``y`` and its own."""
-    key = (*key_of(y), varies)
-    found = _pullbacks.get(key)
-    if found is None:
-        model, own = model_of(y)
-        g = hole("g", y)
-        wanted = {x for x, moves in zip(own, varies, strict=True) if moves}
-        parts = transposed(differential(model), g, wanted)
-        if len(_pullbacks) >= KEPT:
-            _pullbacks.clear()
-        found = _pullbacks[key] = Template([*own, model, g], [parts.get(x) for x in own])
-    return found
+def _pullback(model: Variable, operands: list[Variable], varies: tuple[bool, ...]) -> Template:
+    """Return the cotangents of the operands that vary, over the operands, ``model`` and its own."""
+    g = hole("g", model)
+    differentiated = {x for x, does in zip(operands, varies, strict=True) if does}
+    cotangents = transposed(differential(model), g, differentiated)
+    return Template([*operands, model, g], [cotangents.get(x) for x in operands])
+
+
+PULLBACKS = Templates(_pullback)
 
 
 def vjp(
@@ -68,17 +61,17 @@ def vjp(
         For an op without a differential, or without an adjoint that it needs.
     """
     order = toposort(outputs)
-    moving, kept = active(order, wrt), set(wrt)
-    found: dict[Variable, Variable] = {}
+    varying, kept = active(order, wrt), set(wrt)
+    totals: dict[Variable, Variable] = {}
     for y, g in zip(outputs, cotangents, strict=True):
-        found[y] = found[y] + g if y in found else g
+        totals[y] = totals[y] + g if y in totals else g
     for y in reversed(order):
-        if not y.inputs or y not in moving or y not in found:
+        if not y.inputs or y not in varying or y not in totals:
             continue
-        g = found[y] if y in kept else found.pop(y)
+        g = totals[y] if y in kept else totals.pop(y)
         operands = operands_of(y)
-        parts = pullback(y, tuple([x in moving for x in operands])).build((*operands, y, g))
-        for x, part in zip(operands, parts, strict=True):
+        pullback = PULLBACKS.of(y, tuple([x in varying for x in operands]))
+        for x, part in zip(operands, pullback.build((*operands, y, g)), strict=True):
             if part is not None:
-                found[x] = found[x] + part if x in found else part
-    return [found.get(x) for x in wrt]
+                totals[x] = totals[x] + part if x in totals else part
+    return [totals.get(x) for x in wrt]
