@@ -11,9 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from relgraph.derivatives.rules import differential, transposed
 from relgraph.derivatives.templates import Template, Templates, hole, operands_of
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.types import TensorType
 from relgraph.ops.differentials import StopGradient
+from relgraph.ops.elementwise import where
+from relgraph.ops.elementwise.cast import Cast
+from relgraph.ops.elementwise.op import Elementwise
 
 
 def active(order: Iterable[Variable], wrt: Collection[Variable]) -> set[Variable]:
@@ -71,7 +74,59 @@ def vjp(
         g = totals[y] if y in kept else totals.pop(y)
         operands = operands_of(y)
         pullback = PULLBACKS.of(y, tuple([x in varying for x in operands]))
-        for x, part in zip(operands, pullback.build((*operands, y, g)), strict=True):
+        parts = _pulled_back(pullback, operands, y, g)
+        for x, part in zip(operands, parts, strict=True):
             if part is not None:
-                totals[x] = totals[x] + part if x in totals else part
+                totals[x] = _sum(totals[x], part) if x in totals else part
     return [totals.get(x) for x in wrt]
+
+
+def _pulled_back(
+    pullback: Template, operands: tuple[Variable, ...], y: Variable, g: Variable
+) -> list[Variable | None]:
+    """Return the cotangents of the operands of an application.
+
+    An elementwise op is linear in its cotangent, so that f(where(c, g, 0)) = where(c, f(g), 0).
+    The right side is 0 where c is false, even if the partial derivative is infinite or NaN there.
+    """
+    if y.op.__class__ not in (Elementwise, Cast) or not _masked_operand(g):
+        return pullback.build((*operands, y, g))
+    shape = y.type.shape
+    whole = all([x.type.shape == shape for x in operands])
+    parts: list[Variable | None] = [None] * len(operands)
+    if not whole:
+        parts = pullback.build((*operands, y, g))
+    masks = []
+    while k := _masked_operand(g):
+        masks.append((k, g))
+        g = g.inputs[k]
+    for i, part in enumerate(pullback.build((*operands, y, g))):
+        if part is None or operands[i].type.shape != shape:
+            continue
+        for k, mask in reversed(masks):
+            choices = [apply(Cast(part.dtype.name), (x,)) if x.dtype != part.dtype else x
+                       for x in mask.inputs[1:]]  # fmt: skip
+            choices[k - 1] = part
+            part = apply(where, (mask.inputs[0], *choices))
+        parts[i] = part
+    return parts
+
+
+def _masked_operand(g: Variable) -> int:
+    """Return which operand of ``where(c, g, 0)`` or ``where(c, 0, g)`` is not 0; 0 for others."""
+    if g.op is where:
+        for k in (1, 2):
+            other = g.inputs[3 - k]
+            if isinstance(other, Constant) and other.uniform == 0:
+                return k
+    return 0
+
+
+def _sum(a: Variable, b: Variable) -> Variable:
+    """Return a sum of cotangents; those that are 0 by one condition stay so."""
+    k = _masked_operand(a)
+    if k and k == _masked_operand(b) and a.inputs[0] is b.inputs[0]:
+        choices = list(a.inputs)
+        choices[k] = a.inputs[k] + b.inputs[k]
+        return apply(where, tuple(choices))
+    return a + b  # type: ignore[no-any-return]
