@@ -22,8 +22,9 @@ from relgraph.rewriting.selection import selection_of
 
 @cache
 def _relations_of(theme: str) -> tuple[Any, ...]:
-    """Return the relations of a theme of the catalogue."""
-    return tuple(import_module(f"relgraph.relations.catalogue.{theme}").RELATIONS)
+    """Return the relations of a theme of the catalogue, and of its part on matrices."""
+    names = [f"relgraph.relations.catalogue.{x}" for x in (theme, f"matrix_{theme}")]
+    return tuple([relation for name in names for relation in import_module(name).RELATIONS])
 
 
 def op_of(y: Variable) -> Op:
