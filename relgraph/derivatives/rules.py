@@ -9,6 +9,7 @@ from typing import Any
 
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import GetItem, Op
 from relgraph.ops.differentials import d, inner_product
@@ -18,6 +19,8 @@ from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import broadcast_to
 from relgraph.relations.differentiation import varying
 from relgraph.rewriting.selection import selection_of
+
+DEPTH = 100  # how deep a formula may be whose differential a relation states
 
 
 @cache
@@ -64,6 +67,21 @@ def differential(y: Variable) -> Variable:
     DerivativeError
         For an op of which no differential is declared.
     """
+    right = _stated(y)
+    for _ in range(DEPTH):
+        # A relation may say that d(f(x)) = d(g(x)), for a formula g.
+        inner = [x for x in toposort(right) if x.op is d and x.inputs[0].inputs]
+        if not inner:
+            return right
+        (right,) = substitute(right, {x: _stated(x.inputs[0]) for x in inner})
+    raise DerivativeError(
+        f"the differential of {op_of(y)!r} refers to differentials without an end",
+        {"reached": brief(right, 24)},
+        "State it in terms of the differentials of the operands, or of formulas of other ops.",
+    )
+
+
+def _stated(y: Variable) -> Variable:
     right = _rewritten(d(y), y, "differentials")
     if right is None:
         raise DerivativeError(

@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
+from relgraph.numpy.creation import arange
+from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum
 from relgraph.ops.cumulative import Cumsum
 from relgraph.ops.differentials import inner_product as pair
-from relgraph.ops.elementwise import where
+from relgraph.ops.elementwise import equal, where
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Mean, Sum
-from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim
+from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
@@ -110,9 +112,6 @@ def pair_meano(g, x, a, b, n):
     yield pair(g, Mean(a, False)(x)), pair(ExpandDims(b)(g / n), x), calco(b, axes_of, a, x)
 
 
-# Matrices.
-
-
 def einsum_back(subscripts: str, i: int) -> str | None:
     """Return the subscripts that give the cotangent of an operand, or None if none do."""
     operands, result = subscripts.split("->")
@@ -154,6 +153,13 @@ def pair_axeso(g, x, a):
     yield pair(g, Squeeze(a)(x)), pair(ExpandDims(a)(g), x)
 
 
+@adjoint
+def pair_checko(g, x, c, m, s):
+    """<g, assert(x, c)> = <assert(g, c), x>, and <g, specify_shape(x, s)> = <g, x>."""
+    yield pair(g, Assert(m)(x, c)), pair(Assert(m)(g, c), x)
+    yield pair(g, SpecifyShape(s)(x)), pair(g, x)
+
+
 @adjoint(where=lambda a, b: calco(b, undone, a))
 def pair_transposeo(g, x, a, b):
     """<g, transpose(x, a)> = <transpose(g, b), x>, where b undoes a."""
@@ -175,14 +181,34 @@ def pair_indexo(g, x, s, k, z):
 
 
 @adjoint
-def pair_updateo(g, x, v, s, k):
-    """<g, x.at[s].add(v)> = <g, x> + <g[s], v>, and x.at[s].set(v) with zeros in g at s."""
+def pair_updateo(g, x, v, s, k, w):
+    """<g, x.at[s].add(v)> = <g, x> + <g[s], v>, and x.at[s].set(v) with zeros in g at s.
+
+    Where places of a key name one element, the value at the last of them is set.
+    """
     yield pair(g, AddIndex(s)(x, v, *k)), pair(g, x) + pair(Index(s)(g, *k), v)
     yield (
         pair(g, SetIndex(s)(x, v, *k)),
         pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v),
         distincto(s),
     )
+    held = calco(w, held_by_last, s, k, x)
+    yield (
+        pair(g, SetIndex(s)(x, v, *k)),
+        pair(SetIndex(s)(g, 0.0, *k), x) + pair(where(w, Index(s)(g, *k), 0.0), v),
+        held,
+    )
+
+
+def held_by_last(s: Any, k: Any, x: Any) -> Any:
+    """Return for each place of a key whether it is the last one that names its element."""
+    numbers = Index(s)(x, *k).shape
+    count = 1
+    for n in numbers:
+        count = count * n
+    places = reshape(arange(count), numbers)
+    owners = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), places, *k)
+    return equal(Index(s)(owners, *k), places)
 
 
 def sizes_of(x: Any) -> tuple[Any, ...]:

@@ -21,17 +21,26 @@ from relgraph.ops import elementwise
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
-from relgraph.ops.differentials import d
+from relgraph.ops.differentials import d, inner_product
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.cast import Cast
-from relgraph.ops.indexing.update import AddIndex, SetIndex
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import (
+    AddIndex,
+    MaximumIndex,
+    MinimumIndex,
+    MultiplyIndex,
+    SetIndex,
+)
+from relgraph.ops.inputs import Assume
 from relgraph.ops.linalg.blocks import BlockDiag, Kron
 from relgraph.ops.linalg.solve import Det, Inv, Slogdet
-from relgraph.ops.permutation import moveaxis
-from relgraph.ops.reductions import LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum
+from relgraph.ops.permutation import moveaxis, transpose
+from relgraph.ops.reductions import Bottom, LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum, Top
 from relgraph.ops.shape import ExpandDims, reshape
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import differential
 from relgraph.relations.kanren.goals import calco, linearo, op_kindo
 from relgraph.relations.relation import Relation
@@ -132,13 +141,22 @@ def d_softmaxo(x, a, b):
     yield d(z), d(x) - Sum(b, True)(elementwise.exp(z) * d(x)), one
 
 
-@differential
-def d_maxo(x, a, k):
-    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise."""
-    for reduction in (Max, Min):
+def dtype_of(x: Any) -> str:
+    """Return the name of a dtype."""
+    return str(x.dtype.name)
+
+
+@differential(where=lambda x, t: calco(t, dtype_of, x))
+def d_maxo(x, a, k, t):
+    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise.
+
+    With an initial value of -infinity, the maximum of nothing has the differential 0.
+    """
+    for reduction, least in ((Max, 0.0), (Min, 0.0), (Top, 1.0), (Bottom, 1.0)):
         hit = elementwise.equal(x, reduction(a, True)(x))
-        chosen = Sum(a, k)(where(hit, d(x), 0.0))
-        yield d(reduction(a, k)(x)), chosen / Sum(a, k)(where(hit, 1.0, 0.0))
+        count = Sum(a, k)(Cast(t)(hit))
+        count = maximum(count, least) if least else count
+        yield d(reduction(a, k)(x)), Sum(a, k)(where(hit, d(x), 0.0)) / count
 
 
 @differential(where=linearo)
@@ -166,11 +184,36 @@ def d_logsumexpo(x, a, k):
     return d(LogSumExp(a, k)(x)), Sum(a, k)(weights * d(x))
 
 
-@differential
-def d_updateo(x, v, s, k):
-    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add."""
+@differential(where=lambda x, t: calco(t, dtype_of, x))
+def d_updateo(x, v, s, k, t):
+    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add.
+
+    Multiplication sets the part to x[s] v where no element is named twice.  Of x[s] and v, those
+    that are the maximum share its differential, and so for the minimum.
+    """
     for update in (SetIndex, AddIndex):
         yield d(update(s)(x, v, *k)), update(s)(d(x), d(v), *k)
+    part = Index(s)(x, *k)
+    times = MultiplyIndex(s)(x, v, *k)
+    yield d(times), SetIndex(s)(d(x), Index(s)(d(x), *k) * v + part * d(v), *k), distincto(s)
+    for extreme in (MaximumIndex, MinimumIndex):
+        y = extreme(s)(x, v, *k)
+        kept, taken = elementwise.equal(x, y), elementwise.equal(v, Index(s)(y, *k))
+        total = AddIndex(s)(where(kept, d(x), 0.0), where(taken, d(v), 0.0), *k)
+        count = AddIndex(s)(Cast(t)(kept), Cast(t)(taken), *k)
+        yield d(y), total / count
+
+
+@differential
+def d_assumeo(x, f):
+    """d(assume(x)) = d(x)."""
+    return d(Assume(f)(x)), d(x)
+
+
+@differential
+def d_inner_producto(x, y):
+    """An inner product has the differential of sum(x y)."""
+    return d(inner_product(x, y)), d(Sum(None, False)(x * y))
 
 
 @differential
@@ -200,14 +243,16 @@ def others(u: Any, axis: int) -> Any:
 
 
 def other_factors(a: Any, u: Any) -> Any:
-    """Return for each element the product of the others that a product takes.
-
-    None if it is taken along several axes, but not all.
-    """
-    if a is None and u.ndim != 1:
-        return reshape(others(reshape(u, (-1,)), -1), u.shape)
-    axes = (-1,) if a is None else a
-    return others(u, axes[0]) if len(axes) == 1 else None
+    """Return for each element the product of the others that a product takes."""
+    axes = tuple(range(-u.ndim, 0)) if a is None else a
+    if len(axes) == 1:
+        return others(u, axes[0])
+    rest = [i for i in range(-u.ndim, 0) if i not in axes]
+    order = [*rest, *axes]
+    turned = transpose(u, order)
+    flat = reshape(turned, (*turned.shape[: len(rest)], -1))
+    inverse = [order.index(i) for i in range(-u.ndim, 0)]
+    return transpose(reshape(others(flat, -1), turned.shape), inverse)
 
 
 @differential

@@ -11,12 +11,15 @@ from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.differentials import inner_product as pair
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.linalg.blocks import BlockDiag, Kron
-from relgraph.ops.linalg.factored_solve import ChoSolve
+from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve, SolveSylvester
+from relgraph.ops.linalg.factorisations import ExpmFrechet
 from relgraph.ops.linalg.solve import Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace, Tril, Triu, eye
 from relgraph.ops.permutation import matrix_transpose as T
 from relgraph.ops.shape import ExpandDims, Squeeze, reshape
+from relgraph.ops.sparse import SparseMatmul, SparseTranspose, is_sparse
 from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue.adjoints import zeros_like
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, checko, facto
@@ -163,10 +166,52 @@ def pair_triangleo(g, x, k):
 
 
 @adjoint
-def pair_diagonalo(g, x):
-    """<g, diag(x)> = <diagonal(g), x>, and the reverse for square matrices."""
-    yield pair(g, Diag(0)(x)), pair(Diagonal(0)(g), x)
-    yield pair(g, Diagonal(0)(x)), pair(Diag(0)(g), x), facto(x, "square")
+def pair_diagonalo(g, x, k, h):
+    """<g, diag(x, k)> = <diagonal(g, k), x>, and the reverse; a matrix that is not square has zeros
+    beside the diagonal and below it."""
+    yield pair(g, Diag(k)(x)), pair(Diagonal(k)(g), x)
+    yield pair(g, Diagonal(k)(x)), pair(Diag(k)(g), x), facto(x, "square")
+    yield pair(g, Diagonal(k)(x)), pair(h, x), calco(h, on_diagonal, g, x, k)
+
+
+def on_diagonal(g: Any, x: Any, k: int) -> Any:
+    """Return the matrix in the shape of ``x`` with ``g`` on a diagonal; None for unknown sizes."""
+    rows, columns = x.type.shape[-2:]
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return None
+    square = Diag(k)(g)
+    m, n = min(rows, square.type.shape[-2]), min(columns, square.type.shape[-1])
+    return zeros_like(x).at[..., :m, :n].set(square[..., :m, :n])
+
+
+@adjoint(where=lambda b: varieso(b))
+def pair_lu_solveo(g, F, p, b):
+    """<g, lu_solve(F, b)> = <lu_solve(F, g, trans=1), b>, and the reverse."""
+    yield pair(g, LUSolve(0)(F, p, b)), pair(LUSolve(1)(F, p, g), b)
+    yield pair(g, LUSolve(1)(F, p, b)), pair(LUSolve(0)(F, p, g), b)
+
+
+@adjoint(where=lambda q: varieso(q))
+def pair_sylvestero(g, A, B, q):
+    """<g, solve_sylvester(A, B, q)> = <solve_sylvester(A.T, B.T, g), q>."""
+    return pair(g, SolveSylvester()(A, B, q)), pair(SolveSylvester()(T(A), T(B), g), q)
+
+
+@adjoint(where=lambda e: varieso(e))
+def pair_expm_frecheto(g, A, e):
+    """<g, expm_frechet(A, e)> = <expm_frechet(A.T, g), e>.
+
+    Source: N. J. Higham, Functions of Matrices, 2008, section 3.2.
+    """
+    return pair(g, ExpmFrechet()(A, e)), pair(ExpmFrechet()(T(A), g), e)
+
+
+@adjoint
+def pair_sparse_matmulo(g, S, x):
+    """<g, S x> = <S.T g, x> and <g, x S> = <g S.T, x> for a sparse matrix S."""
+    sparse, product = checko(is_sparse, S, label="S is sparse"), SparseMatmul()
+    yield pair(g, product(S, x)), pair(product(SparseTranspose()(S), g), x), sparse
+    yield pair(g, product(x, S)), pair(product(g, SparseTranspose()(S)), x), sparse
 
 
 RELATIONS = relations_in(globals())
