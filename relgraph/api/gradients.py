@@ -18,7 +18,7 @@ from relgraph.api.function_derivatives import (
 from relgraph.api.graph_derivatives import Nodes, direction
 from relgraph.api.linear_programs import linear_program
 from relgraph.api.pytrees import filled, flattened
-from relgraph.api.tracing import Tracer
+from relgraph.api.tracing import Tracer, wrap
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
 from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.node import Variable
@@ -61,7 +61,7 @@ class OnGraph:
 
     def wrapped(self, nodes: Sequence[Variable]) -> list[Any]:
         """Return nodes, traced if the graph is."""
-        return [Tracer(x) for x in nodes] if self.traced else list(nodes)
+        return list(map(wrap, nodes)) if self.traced else list(nodes)
 
     def like_wrt(self, nodes: Sequence[Variable]) -> Any:
         """Return one node for each of ``wrt``, in its structure."""

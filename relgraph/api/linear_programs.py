@@ -12,7 +12,8 @@ import numpy as np
 from relgraph.api.function import Function, function
 from relgraph.api.function_derivatives import node_of
 from relgraph.api.pytrees import filled, flattened, rebuilt
-from relgraph.api.tracing import Tracer, tracing
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import argument
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
@@ -55,7 +56,7 @@ def linear_program(
         assert isinstance(node, Constant)  # no graphs are among the primals
         arrays.append(node.value)
         inputs.append(make_input(name, node.type))
-        return Tracer(inputs[-1])
+        return argument(inputs[-1])
 
     with tracing():
         value, linear = build(*[rebuilt(x, traced, f"x{i}") for i, x in enumerate(primals)])
@@ -96,7 +97,7 @@ def _inputs_like(value: Any) -> tuple[list[Input], Any]:
         if x is None:
             return None
         inputs.append(make_input(name, node_of(x, name).type))
-        return Tracer(inputs[-1])
+        return argument(inputs[-1])
 
     return inputs, rebuilt(value, leaf, "direction")
 

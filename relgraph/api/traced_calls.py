@@ -222,13 +222,13 @@ def _apply(function: Any, args: Any, kwargs: Any) -> Any:
 
 
 @contextmanager
-def tracing(function: Callable[..., Any]) -> Iterator[Trace]:
+def tracing(function: Callable[..., Any] | None = None) -> Iterator[Trace]:
     """Make NumPy's and relgraph's functions accept, make and return tracers in a ``with`` block.
 
     Parameters
     ----------
-    function : callable
-        The function to trace.
+    function : callable, optional
+        The function to trace, whose package may make tracers wherever it is installed.
     """
     trace = Trace(str(getattr(function, "__module__", "")).partition(".")[0])
     running().append(trace)

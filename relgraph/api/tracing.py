@@ -286,6 +286,11 @@ def fresh(node: Variable, *, c_order: bool = False) -> Tracer:
     return Tracer(Storage(node, c_order=c_order or node.ndim < 2))
 
 
+def argument(node: Variable) -> Tracer:
+    """Return an argument of a traced function; without dimensions, it is a scalar."""
+    return Tracer(Storage(node, c_order=True), scalar=node.ndim == 0)
+
+
 def unwrap(value: Any) -> Any:
     """Return tracers as nodes, and weak scalars as numbers, inside containers and slices too."""
     kind = type(value)

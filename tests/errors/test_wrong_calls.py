@@ -280,7 +280,12 @@ CALLS = [
     (lambda: jitted(lambda a: a.zzzz)(ones), UnsupportedAttributeError, "'zzzz'", "Use NumPy"),
     (lambda: jitted(lambda a: a.shap)(ones), UnsupportedAttributeError, "'shap'", "'shape'"),
     (lambda: jitted(lambda a: {1})(ones), ArgumentError, "returned a set", "Return arrays"),
-    (lambda: jitted(assigning)(ones), ArgumentError, "a traced array into one of NumPy", "np.zeros"),
+    (
+        lambda: jitted(assigning)(ones),
+        ArgumentError,
+        "a traced array into one of NumPy",
+        "np.zeros",
+    ),
     (lambda: Doubling().twice(), ArgumentError, "twice cannot be called", "each once"),
     (lambda: rg.function([x], x, target=Nameless()), ArgumentError, "nor a backend", "name and"),
     (lambda: rg.config(3), ArgumentError, r"Config\(\) takes 1 positional", "by its name"),
