@@ -349,7 +349,8 @@ def jit(
     ------
     ArgumentError
         If the function needs the truth value of an array, or returns something other than arrays;
-        for an unknown name in ``donate``.
+        if it changes an argument that is read-only or overlaps with another one; for an unknown
+        name in ``donate``.
     DTypeError
         For an argument of a dtype that relgraph does not compute with.
     UnknownTagError
@@ -362,8 +363,10 @@ def jit(
     or the bound of a slice), it is traced again for each outcome.  The 256 programs used last are
     kept.
 
-    Arrays are not changed in place: ``x += 1`` raises if ``x`` is an argument or a view.  Otherwise
-    it binds the name ``x`` to a new array; other names keep the old array.
+    Assignments to elements, augmented assignments and ``out=`` change arrays, their views and the
+    caller's arguments, as in NumPy.  Arrays that the function makes with ``np.zeros`` and the like
+    take part if NumPy's module is named in the call; while a thread traces, the module gives the
+    traced code functions of relgraph under these names.
 
     A decorated method takes the attributes of its object as further arguments, read at each call.
     It may call other methods, but must not assign attributes.
