@@ -136,19 +136,20 @@ def _is_traced_code(frame: FrameType | None) -> bool:
     """Return True for code that a trace runs, and False for that of NumPy and other packages."""
     if frame is None:
         return False
-    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    package = _package(frame)
     if package in _OWN:
         return False
     if package != running()[-1].package and frame.f_code.co_filename.startswith(_INSTALLED):
         return False
-    while frame is not None and frame.f_globals.get("__name__") != _TRACER:
+    while frame is not None and _package(frame) != "relgraph":  # which runs the traced function
         if frame.f_code.co_name == "<module>":  # a module that the traced function imports
             return False
         frame = frame.f_back
     return True
 
 
-_TRACER = "relgraph.api.jit"
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 @functools.cache

@@ -201,7 +201,8 @@ class Jit:
         Returns
         -------
         FunctionGraph
-            Its inputs are the arrays, then the numbers that are operands of arrays.
+            Its inputs are the arrays, then the numbers that are operands of arrays.  Its outputs
+            are the new elements of arguments that the function changes, then those of the results.
         """
         leaves = Leaves()
         leaves.signature(args, kwargs)

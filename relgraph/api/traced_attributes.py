@@ -13,6 +13,7 @@ from relgraph.api.in_place import assign, into
 from relgraph.api.traced_views import key_of, viewed
 from relgraph.api.tracing import (
     Tracer,
+    computed,
     fresh,
     in_c_order,
     is_known,
@@ -96,7 +97,7 @@ def _called(x: Tracer, name: str, method: Any, args: Any, out: Any = None, **kwa
         return x
     if name in _COPIES and not x._scalar:
         return fresh(result, c_order=in_c_order(x) or name != "astype")
-    return wrap(result) if out is None else into(out, result)
+    return computed(result, (x, *args)) if out is None else into(out, result)
 
 
 _COPIES = ("astype", "copy", "flatten")

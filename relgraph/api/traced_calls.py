@@ -58,6 +58,16 @@ _ARRAYS_WITHOUT_DIMENSIONS = frozenset(
 )  # fmt: skip
 """Functions that never return a scalar."""
 
+_IN_C_ORDER = frozenset(
+    (
+        np.argsort, np.clip, np.column_stack, np.concatenate, np.cumsum, np.dot, np.dstack,
+        np.hstack, np.inner, np.kron, np.linalg.cholesky, np.linalg.inv, np.linalg.solve, np.max,
+        np.mean, np.min, np.outer, np.prod, np.repeat, np.round, np.sort, np.stack, np.std, np.sum,
+        np.take, np.tensordot, np.tril, np.triu, np.var, np.vstack,
+    )
+)  # fmt: skip
+"""Functions whose result is in C order if their operands are."""
+
 _FILLED = frozenset((np.empty_like, np.full_like, np.ones_like, np.zeros_like))
 
 _WITH_NUMBERS = (np.where, np.clip, np.select)  # functions of arrays that also take numbers
@@ -85,7 +95,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: dict[str, Any])
         )
 
     if out is None:
-        return computed(compute(), args) if method == "__call__" else wrap(compute())
+        return computed(compute(), () if ufunc is np.matmul else args)
     if method != "__call__":
         return _summed(ufunc, out, compute, "dtype" in rest)
     results = compute()
@@ -129,7 +139,7 @@ def apply_function(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     result = compute()
     if func in _ARRAYS_WITHOUT_DIMENSIONS:
         return fresh(result, c_order=all(in_c_order(x) for x in args if type(x) is Tracer))
-    return wrap(result)
+    return computed(result, _tracers((args, kwargs))) if func in _IN_C_ORDER else wrap(result)
 
 
 def _with_numbers(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

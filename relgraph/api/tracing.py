@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -184,7 +184,8 @@ def _lifted(name: str) -> Callable[..., Any]:
     def lifted(self: Tracer, *args: Any) -> Any:
         if of_arrays is not None and is_known((self, args)):
             return wrap(of_arrays(known(self), *known(args)))
-        return computed(method(self.node, *map(operand, args)), (self, *args))
+        operands = () if "matmul" in name else (self, *args)
+        return computed(method(self.node, *map(operand, args)), operands)
 
     lifted.__name__ = name
     return lifted
@@ -265,8 +266,8 @@ def wrap(value: Any) -> Any:
     return CALLS["part"](value) if type(value) is Part else value
 
 
-def computed(result: Any, operands: Any) -> Any:
-    """Return the result of an elementwise op as a tracer, in C order if the operands are."""
+def computed(result: Any, operands: Iterable[Any]) -> Any:
+    """Return a result as a tracer, which NumPy stores in C order if it does so with operands."""
     made = wrap(result)
     if type(made) is Tracer and not made._scalar:
         made._storage.c_order = all(

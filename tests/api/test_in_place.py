@@ -17,6 +17,7 @@ from relgraph.errors import (
     NumberRangeError,
     ShapeError,
 )
+from tests.concurrency import at_once
 
 X = np.array([3.0, -1.0, 2.0, 0.5])
 A = np.arange(12.0).reshape(3, 4)
@@ -507,6 +508,35 @@ def test_other_threads_and_numpy_see_numpys_functions():
     rg.jit(function)(X)
     assert seen == [True, False, True]
     assert np.zeros is original and type(np) is type(math)
+
+
+def test_code_that_ran_before_is_followed_and_runs_as_before_afterwards():
+    for _ in range(100):  # Python specialises the look-up of np.zeros
+        assert type(accumulated_by_loop(X)) is np.ndarray
+    np.testing.assert_array_equal(rg.jit(accumulated_by_loop)(X), np.cumsum(X))
+    for _ in range(100):
+        assert type(accumulated_by_loop(X)) is np.ndarray
+
+
+def accumulated_by_loop(x):
+    for _ in range(10):
+        out = np.zeros(4)
+    for i in range(4):
+        out[i:] += x[i]
+    return out
+
+
+def test_threads_trace_at_once():
+    def run(k):
+        traced = rg.jit(lambda x: accumulated_by_loop(x) * k, target="numpy")
+        for n in range(1, 6):
+            array = np.full(4, float(n))
+            np.testing.assert_array_equal(traced(array), np.cumsum(array) * k)
+            assert type(np.zeros(3)) is np.ndarray
+        return k
+
+    assert at_once(run, range(6)) == list(range(6))
+    assert type(np) is type(math)
 
 
 def test_errors_leave_numpy_as_it_was():
