@@ -145,6 +145,8 @@ class Storage:
                 "before it.",
             )
         before = self.node
+        if self._value is not None:
+            self.c_order = bool(self._value.flags.c_contiguous)
         self._value = None
         self._node = node
         if step is None or not _is_static(step) or not _is_small(node):

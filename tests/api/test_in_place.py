@@ -12,6 +12,7 @@ from scipy import linalg
 import relgraph as rg
 from relgraph.errors import (
     ArgumentError,
+    DerivativeError,
     DTypeError,
     IndexRangeError,
     NumberRangeError,
@@ -420,6 +421,51 @@ def test_an_inner_function_changes_the_arrays_of_the_outer_one():
         return y
 
     same(outer, X)
+
+
+# Derivatives.
+
+
+def products(w):
+    out = np.zeros(3)
+    for i in range(3):
+        out[i] = w[i] ** 2
+    out[1:] *= out[0]
+    return np.sum(out)
+
+
+def gradient_of_products(w):
+    a, b, c = w
+    return np.array([2 * a * (1 + b**2 + c**2), 2 * b * a**2, 2 * c * a**2])
+
+
+def test_functions_that_write_in_place_have_derivatives():
+    w = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(rg.grad(products)(w), gradient_of_products(w), rtol=1e-13)
+    value, pullback = rg.vjp(products, w)
+    assert value == 14
+    np.testing.assert_allclose(pullback(2.0)[0], 2 * gradient_of_products(w), rtol=1e-13)
+
+    @rg.jit
+    def descend(w, steps):
+        for _ in range(steps):
+            w -= 0.1 * rg.grad(products)(w)
+
+    expected = w.copy()
+    for _ in range(3):
+        expected -= 0.1 * gradient_of_products(expected)
+    descend(w, 3)
+    np.testing.assert_allclose(w, expected, rtol=1e-12)
+
+
+def test_a_differentiated_function_does_not_change_its_argument():
+    def doubled(w):
+        w *= 2
+        return np.sum(w)
+
+    with pytest.raises(DerivativeError, match=r"(?s)changes its argument 0 in place.*x\.copy"):
+        rg.grad(doubled)(X)
+    np.testing.assert_array_equal(rg.grad(lambda w: doubled(w.copy()))(X), np.full(4, 2.0))
 
 
 # Arrays that are known while tracing.
