@@ -36,6 +36,9 @@ class Updates:
     names: tuple[str, ...]
     by_order: bool
 
+    def __bool__(self) -> bool:
+        return bool(self.indices) or self.by_order
+
     def aliases(self, leaves: Leaves) -> dict[int, int]:
         """Return the arguments that are another one: for each the first, by index.
 

@@ -66,14 +66,14 @@ class _Program:
     function: Function
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
     pack: Pack
-    updates: Updates
+    updates: Updates | None
     path: tuple[Hashable, ...]
 
-    def __call__(self, leaves: Leaves, slots: list[Any]) -> Any:
-        arrays = leaves.arrays
-        fed = [*arrays, *(_fed(slots[slot], dtype) for slot, dtype in self.feeds)]
-        values = self.function(*fed)
-        if self.updates.indices:
+    def __call__(self, arrays: list[Any], slots: list[Any]) -> Any:
+        for slot, dtype in self.feeds:
+            arrays.append(_fed(slots[slot], dtype))
+        values = self.function(*arrays)
+        if self.updates is not None:
             values = self.updates.written(values, arrays)
         return self.pack(values, slots, arrays)
 
@@ -169,26 +169,31 @@ class Jit:
         key = leaves.signature(args, kwargs)
         if leaves.traced:  # called by a function that is traced itself
             return self._function(*args, **kwargs)
-        return self._run(key, leaves, args, kwargs)
+        program, slots = self._program(key, leaves, args, kwargs)
+        if program.updates is None:
+            return program(leaves.arrays, slots)
+        while True:  # until all arguments that are one are traced as one
+            aliases = leaves.aliases | program.updates.aliases(leaves)
+            if aliases == leaves.aliases:
+                return program(leaves.arrays, slots)
+            leaves.aliases = aliases
+            alternative = (key, tuple(aliases.items()))
+            program, slots = self._program(alternative, leaves, args, kwargs)
+            if program.updates is None:
+                return program(leaves.arrays, slots)
 
-    def _run(
+    def _program(
         self, key: Hashable, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Call the program for arguments, after tracing and compiling if there is none."""
+    ) -> tuple[_Program, list[Any]]:
+        """Return the program for arguments, traced and compiled if there was none, and numbers."""
         slots: list[Any] = [*leaves.numbers]
         branch = self._branches.get(key)
         program = None if branch is None else branch.find(slots)
         if program is None:
-            program, slots = self._compiled(key, leaves, args, kwargs)
-        else:
-            with suppress(KeyError):  # another thread has dropped it
-                self._programs.move_to_end(program)
-        if program.updates.indices or program.updates.by_order:
-            aliases = program.updates.aliases(leaves)
-            if aliases and aliases != leaves.aliases:
-                leaves.aliases = aliases
-                return self._run((key, tuple(aliases.items())), leaves, args, kwargs)
-        return program(leaves, slots)
+            return self._compiled(key, leaves, args, kwargs)
+        with suppress(KeyError):  # another thread has dropped it
+            self._programs.move_to_end(program)
+        return program, slots
 
     def graph(self, /, *args: Any, **kwargs: Any) -> FunctionGraph:
         """Return the graph that the function builds for these arguments, as traced.
@@ -227,7 +232,8 @@ class Jit:
                 nonfinite=self.nonfinite,
                 donate=traced.donated,
             )
-            program = _Program(made, traced.feeds, traced.pack, traced.updates, (key, *trace.path))
+            updates = traced.updates if traced.updates else None
+            program = _Program(made, traced.feeds, traced.pack, updates, (key, *trace.path))
             self._branches[key] = trace.graft(branch, program)
             self._programs[program] = None
             if len(self._programs) > PROGRAMS:

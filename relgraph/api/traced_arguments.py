@@ -14,6 +14,8 @@ from relgraph.api.tracing import Tracer
 from relgraph.api.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, kind_of
 
+_NONE: dict[int, Any] = {}  # never changed, so that a call need not make a new one
+
 
 class Leaves:
     """The arrays and the Python numbers among the arguments, in order, and the rest as a key.
@@ -35,8 +37,8 @@ class Leaves:
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.numbers: list[Number] = []
-        self.others: dict[int, Any] = {}
-        self.aliases: dict[int, int] = {}
+        self.others: dict[int, Any] = _NONE
+        self.aliases: dict[int, int] = _NONE
         self.traced = False
 
     def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
@@ -103,7 +105,7 @@ class Leaves:
             return (kind, x)
         array = array_of(x)
         if array is not None:
-            self.others[len(self.arrays)] = x
+            self.others = {**self.others, len(self.arrays): x}
             self.arrays.append(array)
             return (array.dtype, array.shape)
         raise ArgumentError(

@@ -30,7 +30,7 @@ from relgraph.numpy.protocol import instead_of_attribute
 
 _VIEWS = frozenset(("T", "mT"))
 _VIEW_METHODS = frozenset(("reshape", "transpose", "swapaxes", "squeeze", "ravel", "diagonal"))
-_SAME = frozenset(("conj", "conjugate"))  # of real numbers, the array itself
+_SAME = frozenset(("conj", "conjugate", "real"))  # of real numbers, the array itself
 
 
 def attribute_of(x: Tracer, name: str) -> Any:
@@ -47,7 +47,7 @@ def attribute_of(x: Tracer, name: str) -> Any:
             contiguous=name == "ravel",
         )
     if name in _SAME:
-        return lambda: x
+        return x if name == "real" else lambda: x
     if name in _WRITING:
         return lambda *args, **kwargs: _WRITING[name](x, *args, **kwargs)
     value = values_of(x)

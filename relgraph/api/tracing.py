@@ -16,7 +16,7 @@ import numpy as np
 
 from relgraph.api.array_storage import Array, Step, Storage, layout
 from relgraph.api.weak_scalar import CALLS, WeakScalar, value_of
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import DTYPES, TensorType
@@ -59,6 +59,17 @@ class Tracer(Operators):
         if name.startswith("_"):
             return object.__getattribute__(self, name)
         return CALLS["attribute"](self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise UnsupportedAttributeError(
+                f"the traced function assigns the attribute {name!r} of an array",
+                {"array": self.node},
+                f"Write x = x.reshape({value!r})."
+                if name == "shape"
+                else "Write x[...] = value to change the elements, or make a new array.",
+            )
+        object.__setattr__(self, name, value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return CALLS["ufunc"](ufunc, method, args, kwargs)

@@ -9,6 +9,10 @@ _GENERAL = "No op takes a matrix that is not symmetric; of a symmetric one write
 
 INSTEAD: dict[str, str] = {
     "ndarray.sort": "Write np.sort(x), which returns a new array.",
+    "ndarray.flat": "Write x.reshape(-1), which is a view of an array in C order.",
+    "ndarray.resize": "Use np.zeros(shape), and assign the elements to it.",
+    "ndarray.view": "Use x.astype(dtype) to convert elements, or x[...] for a view.",
+    "place": "Write x[mask] = values, with one value for each True of the mask.",
     "ndarray.partition": _SORTS,
     "partition": _SORTS,
     "argpartition": "Write np.argsort(x).",

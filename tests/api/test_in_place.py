@@ -619,7 +619,9 @@ def diagonal_by_einsum(x):
     [
         (lambda x: np.place(x, x > 0, [1]), "np.place is not supported"),
         (lambda x: x.partition(2), "'partition'"),
-        (lambda x: x.resize(2), "'resize'"),
+        (lambda x: x.resize(2), r"(?s)'resize'.*np\.zeros"),
+        (lambda x: x.flat[0], r"(?s)'flat'.*x\.reshape\(-1\)"),
+        (lambda x: setattr(x, "shape", (2, 2)), r"(?s)attribute 'shape'.*x\.reshape\(\(2, 2\)\)"),
         (lambda x: np.fill_diagonal(x, 1), "at least two dimensions"),
         (lambda x: np.put(x, [0], x[x > 0]), "how many values"),
         (lambda x: np.exp.at(x, [0]), r"np\.exp\.at"),
