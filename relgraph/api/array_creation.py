@@ -102,26 +102,24 @@ def _new(function: Function, *args: Any, **kwargs: Any) -> Any:
     return wrap(made.copy("K") if type(made) is np.ndarray and made.base is not None else made)
 
 
+_OF_NUMBERS = (
+    "append", "arange", "argsort", "column_stack", "concatenate", "copy", "cumprod", "cumsum",
+    "eye", "geomspace", "hstack", "identity", "indices", "linspace", "logspace", "outer", "pad",
+    "repeat", "roll", "sort", "stack", "tile", "tri", "tril", "triu", "vstack", "where",
+)  # fmt: skip
+
 _FUNCTIONS: dict[str, Function] = {
-    "arange": _new,
+    **dict.fromkeys(_OF_NUMBERS, _new),
     "array": _array,
     "asanyarray": _asarray,
     "asarray": _asarray,
     "ascontiguousarray": _ascontiguousarray,
-    "copy": _new,
     "empty": _empty,
     "empty_like": _like,
-    "eye": _new,
     "full": _full,
     "full_like": _like,
-    "geomspace": _new,
-    "identity": _new,
-    "indices": _new,
-    "linspace": _new,
-    "logspace": _new,
     "ones": _zeros,
     "ones_like": _like,
-    "tri": _new,
     "zeros": _zeros,
     "zeros_like": _like,
 }

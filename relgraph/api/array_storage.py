@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -50,14 +50,11 @@ class Storage:
 
     Attributes
     ----------
-    by_order : bool
-        Whether a reshape, whose result is a view or a copy by the order of the elements, relates
-        this memory to other arrays.
     unsure : WeakSet of Storage
         Arrays that NumPy may keep in this memory, or in a copy: the order does not tell.
     """
 
-    __slots__ = ("__weakref__", "_node", "_value", "_writes", "by_order", "c_order", "unsure")
+    __slots__ = ("__weakref__", "_node", "_reshaped", "_value", "_writes", "c_order", "unsure")
 
     def __init__(
         self, node: Variable | None = None, value: Array | None = None, *, c_order: bool = False
@@ -66,7 +63,7 @@ class Storage:
         self._value = value
         self._writes: _Writes | None = None
         self.c_order = c_order
-        self.by_order = False
+        self._reshaped: list[ref[Any]] = []
         self.unsure: WeakSet[Storage] = WeakSet()
 
     @property
@@ -92,6 +89,19 @@ class Storage:
         assert self._node is not None
         assert isinstance(self._node.type, TensorType)
         return self._node.type
+
+    def relate(self, other: Any) -> None:
+        """Note a view by a reshape, or the memory of a copy: which it is depends on the order."""
+        self._reshaped = [*(x for x in self._reshaped if x() is not None), ref(other)]
+
+    def is_related(self, other: Any) -> bool:
+        """Return True for a view that was noted."""
+        return any(x() is other for x in self._reshaped)
+
+    @property
+    def by_order(self) -> bool:
+        """Whether there are arrays that a write changes or not, by the order of the elements."""
+        return any(x() is not None for x in self._reshaped)
 
     def changed(self) -> None:
         """Forget the graph, because NumPy has written to :attr:`value`."""

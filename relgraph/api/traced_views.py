@@ -94,11 +94,10 @@ def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Trace
         return fresh(view.node)
     reshaped = contiguous or any(isinstance(step.op, Reshape) for step in steps)
     strided = contiguous or type_of(x).ndim > 1 or x._steps or len(steps) > 1
-    if not (reshaped and strided):
-        return view
-    x._storage.by_order = True
-    made_view = _is_view(x, steps, contiguous)
+    made_view = _is_view(x, steps, contiguous) if reshaped and strided else True
     if made_view:
+        if (reshaped and strided) or x._storage.is_related(x):
+            x._storage.relate(view)
         return view
     value = values_of(x)
     if value is not None:
@@ -106,7 +105,8 @@ def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Trace
             value = step.of(value)
         return wrap(value if value.base is None else value.copy())  # type: ignore[no-any-return]
     copy = fresh(view.node, c_order=True)
-    copy._storage.by_order = True
+    x._storage.relate(copy._storage)
+    copy._storage.relate(x._storage)
     if made_view is None:
         unsure(x, copy)
     return copy

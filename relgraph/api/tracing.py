@@ -42,7 +42,7 @@ class Tracer(Operators):
         The graph of its present elements.
     """
 
-    __slots__ = ("_read", "_scalar", "_steps", "_storage")
+    __slots__ = ("__weakref__", "_read", "_scalar", "_steps", "_storage")
     node: Variable
 
     def __init__(

@@ -403,6 +403,17 @@ def test_reshaped_arguments_are_in_c_order():
         traced(np.asfortranarray(A))
 
 
+def test_reshaped_arrays_that_are_read_may_be_in_any_order():
+    def function(A, x):
+        A += A.reshape(-1).max() + A.T.reshape(-1)[1]
+        x -= np.ravel(x[::2]).sum()
+        return A
+
+    for order in "CF":
+        B, C = np.array(A, order=order), A.copy()
+        np.testing.assert_array_equal(rg.jit(function)(B, X.copy()), function(C, X.copy()))
+
+
 def test_containers_of_the_caller_do_not_change_in_silence():
     def function(state):
         state["n"] = state["x"] + 1

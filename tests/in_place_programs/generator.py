@@ -83,7 +83,7 @@ class Generator:
 
     def _runs(self, line: str) -> bool:
         """Run a statement, and add it if its values stay small; return False after a failure."""
-        before = {name: np.array(x) for name, x in self.values.items()}
+        before = {name: (x, np.array(x)) for name, x in self.values.items()}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -97,18 +97,12 @@ class Generator:
             if all(np.all(np.abs(x.astype("float64")) < LIMIT) for x in self.values.values()):
                 self.function.lines.append(line)
                 return True
-        self._restore(before)
+        self.values.clear()  # undo the statement
+        for name, (x, elements) in before.items():
+            self.values[name] = x
+            if isinstance(x, np.ndarray) and x.flags.writeable:
+                x[...] = elements
         return True
-
-    def _restore(self, before: dict[str, Any]) -> None:
-        """Undo a statement."""
-        for name in [*self.values]:
-            if name not in before:
-                del self.values[name]
-            elif isinstance(self.values[name], np.ndarray) and self.values[name].flags.writeable:
-                self.values[name][...] = before[name]
-            elif not isinstance(self.values[name], np.ndarray):
-                self.values[name] = before[name][()]
 
     def _argument(self, name: str) -> None:
         if self.function.arguments and self.rng.random() < 0.05:  # one array, twice
