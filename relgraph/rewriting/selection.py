@@ -20,7 +20,7 @@ from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
-from relgraph.rewriting.shared_subterms import Sharing
+from relgraph.rewriting.shared_subterms import families, forget_count
 
 
 class Selection:
@@ -59,7 +59,8 @@ class Selection:
         )
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
-        self.sharing = Sharing(self.ac_ops)
+        self.families = families(self.ac_ops)
+        self._idle: set[Variable] = set()  # nodes such that nothing can fire at them or below
         self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
         self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
         # Graphs that a run left with firings refused because of users that may be gone by now.
@@ -95,6 +96,8 @@ class Selection:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
         while len(self.results) > 8:
             self.results.popitem(last=False)
+        if len(self._idle) > most:
+            self._idle.clear()
         total = sum(map(len, self.memo.values()))
         while self.memo and total > most:
             _, dropped = self.memo.popitem(last=False)
@@ -133,6 +136,27 @@ class Selection:
                 return None
             ops.update(needed)
         return frozenset(ops)
+
+    def is_idle(self, outputs: Sequence[Variable]) -> bool:
+        """Return True if a graph has none of the ops without which the selection cannot fire."""
+        needs, idle = self.needs, self._idle
+        if needs is None:
+            return False
+        nodes = dict.fromkeys([x for x in outputs if x.inputs and x not in idle])
+        waiting = list(nodes)
+        ops = set()
+        for x in waiting:  # grows as it goes
+            op = x.op
+            if op not in ops:
+                if op in needs or op.__class__ in needs:
+                    return False
+                ops.add(op)
+            for y in x.inputs:
+                if y.inputs and y not in nodes and y not in idle:
+                    nodes[y] = None
+                    waiting.append(y)
+        idle.update(nodes)
+        return True
 
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that track applications of an op, in order."""
@@ -255,3 +279,4 @@ def clear_selections() -> None:
     """Forget every compiled selection, and its memo of normal forms."""
     with _lock:
         _selections.clear()
+    forget_count()
