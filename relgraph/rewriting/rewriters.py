@@ -21,7 +21,7 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
-from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
+from relgraph.ir.graph import FunctionGraph, as_outputs, substitute, with_outputs
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations import matcher_store
@@ -438,15 +438,6 @@ def describe(x: Any) -> str:
     return f"{item_name(x)}: {doc[0]}" if doc else item_name(x)
 
 
-def with_outputs(graph: FunctionGraph, outputs: Sequence[Variable]) -> FunctionGraph:
-    """Return a graph with the same inputs and other outputs; inputs that are new come last."""
-    new = tuple(outputs)
-    if new == graph.outputs:
-        return graph
-    known = set(graph.inputs)
-    return FunctionGraph([*graph.inputs, *(x for x in free_inputs(new) if x not in known)], new)
-
-
 def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> FunctionGraph:
     """Return a graph with nodes replaced; a replacement may itself contain such nodes."""
     if not changes:
@@ -507,11 +498,13 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
+    run = _Run(whole)
     with collector_paused():
-        outputs = _Run(whole)(rewriter, graphs)
+        outputs = run(rewriter, graphs)
     matcher_store.write()
     if whole is not None:
-        return with_outputs(whole, outputs)  # type: ignore[return-value]
+        last = run.whole if run.whole is not None and run.whole.inputs == whole.inputs else whole
+        return with_outputs(last, outputs)  # type: ignore[return-value]
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):
