@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from relgraph.errors import OscillationError
@@ -60,7 +60,8 @@ class Selection:
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.families = families(self.ac_ops)
-        self._idle: set[Variable] = set()  # nodes such that nothing can fire at them or below
+        self._idle: set[Variable] = set()  # nodes such that nothing fires at them or below
+        self._looks: dict[Any, Any] = {}
         self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
         self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
         # Graphs that a run left with firings refused because of users that may be gone by now.
@@ -92,6 +93,11 @@ class Selection:
             if result in self.results:
                 self.results[outputs] = result
 
+    def forget(self) -> None:
+        """Forget every normal form; compiled matchers stay."""
+        for memory in (self.memo, self.results, self._idle, self.refused, self.unsettled):
+            memory.clear()
+
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
         while len(self.results) > 8:
@@ -118,45 +124,38 @@ class Selection:
                     "Select one direction.",
                 )
 
-    @cached_property
-    def needs(self) -> frozenset[Any] | None:
-        """The ops, or classes of ops, without which the selection cannot fire; None for any op.
-
-        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``, nor a
-        relation without those of its pattern.
-        """
-        ops: set[Any] = set()
-        for relation in self.relations:
-            if relation.needs is None:
-                return None
-            ops.update(relation.needs)
-        for transform in self.transforms:
-            needed = getattr(transform, "needs", transform.tracks)
-            if needed is None:
-                return None
-            ops.update(needed)
-        return frozenset(ops)
-
     def is_idle(self, outputs: Sequence[Variable]) -> bool:
-        """Return True if a graph has none of the ops without which the selection cannot fire."""
-        needs, idle = self.needs, self._idle
-        if needs is None:
-            return False
+        """Return True if nothing fires in a graph, by one look at each node as it stands.
+
+        It gives up at the first sum or product, and at rewriters in Python, which see operands in
+        normal form only.
+        """
+        idle, looks = self._idle, self._looks
         nodes = dict.fromkeys([x for x in outputs if x.inputs and x not in idle])
         waiting = list(nodes)
-        ops = set()
         for x in waiting:  # grows as it goes
-            op = x.op
-            if op not in ops:
-                if op in needs or op.__class__ in needs:
+            op: Any = x.op
+            look = looks.get(op)
+            if look is None:
+                look = looks[op] = self._look(op)
+            match, transforms = look
+            if match is not None and match(x) is not None:
+                return False
+            for transform in transforms:
+                if not getattr(transform, "pure", False) or transform.transform(x) is not None:
                     return False
-                ops.add(op)
             for y in x.inputs:
                 if y.inputs and y not in nodes and y not in idle:
                     nodes[y] = None
                     waiting.append(y)
         idle.update(nodes)
         return True
+
+    def _look(self, op: Any) -> tuple[Callable[[Variable], Any] | None, tuple[Any, ...]]:
+        """Return what may fire at an application of an op; of a sum, a matcher of everything."""
+        if self.interpreted or op in self.families:
+            return (lambda node: node), ()
+        return self.plain(op), self.asked(op)
 
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that track applications of an op, in order."""
