@@ -157,13 +157,23 @@ class NaryNormaliser:
             if keys is None:
                 return False
             self.keys[m] = keys
-            normal[n] = normal[m] = m
-            return True
+            return self._as_it_stands(n, m, matcher.kind, push)
         fired = matcher.pair(x, y, self.accepts, n)
         if fired is None:
-            normal[n] = normal[m] = m
-            return True
+            return self._as_it_stands(n, m, matcher.kind, push)
         return self._replaced(n, m, fired, matcher.kind, push)
+
+    def _as_it_stands(
+        self, n: Variable, m: Variable, kind: Kind, push: Callable[[Variable], None]
+    ) -> bool | None:
+        """Match an application whose view is normal by the patterns of any op."""
+        match = self.selection.plain(kind.op)
+        if match is not None:
+            fired = match(m, None if self.cost is None else self.cost.of_node)
+            if fired is not None:
+                return self._replaced(n, m, fired, kind, push)
+        self.normal[n] = self.normal[m] = m
+        return True
 
     def difference(
         self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]
@@ -261,7 +271,7 @@ class NaryNormaliser:
         if group is None:
             group = self._opened(n, matcher)
             if group is None:
-                return True
+                return bool(self._as_it_stands(n, n, kind, push))
             self.groups[n] = group
         if any([x not in normal for x in group.pending]):
             raise limits.oscillation(n, group.pending[0])
@@ -308,7 +318,9 @@ class NaryNormaliser:
             limits.log.total(n, group.parts, group.history, result)
         if (result.op is op or result.op is kind.difference) and group.view is not None:
             self.views[result] = group.view
-        if result.op is op or group.inner is None:
+        if result.op is op:
+            return bool(self._as_it_stands(n, result, kind, push))
+        if group.inner is None:
             normal[n] = result
             normal.setdefault(result, result)
             return True
@@ -317,24 +329,23 @@ class NaryNormaliser:
         return self._becomes(n, result, push)
 
     def _opened(self, n: Variable, matcher: AcMatcher) -> _Group | None:
-        """Return the group of a sum or product; None if it is known to be normal."""
-        op, kind, closed, normal = matcher.op, matcher.kind, self.closed, self.normal
+        """Return the group of a sum or product; None if its view is known to be normal."""
+        op, kind, closed = matcher.op, matcher.kind, self.closed
         dtype = n.type.dtype if uniform(n) and n.type.dtype.kind != "b" else None
         signed = matcher.signed and n not in self.checked and dtype is not None
         if n.op is op:
             operands = leaves(n, op, closed)
             if not signed or not any([x.op in matcher.family for x in operands]):
-                self.limits.worked(len(operands), len(normal), n)
+                self.limits.worked(len(operands), len(self.normal), n)
                 terms = [(x, False) for x in operands]
-                if _all_normal(operands, normal) and matcher.idle(terms, signed):
-                    normal[n] = n
+                if _all_normal(operands, self.normal) and matcher.idle(terms, signed):
                     self.keys[n] = frozenset(map(key_of, operands))
                     return None
                 group = _Group(terms, dtype, None)
                 group.signed = signed
                 return group
         terms, inner = kind.terms(n, closed)
-        self.limits.worked(len(terms), len(normal), n)
+        self.limits.worked(len(terms), len(self.normal), n)
         return _Group(terms, dtype, inner)
 
     def unmatched(self, nodes: Sequence[Variable]) -> list[Variable]:

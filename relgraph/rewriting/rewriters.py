@@ -358,10 +358,8 @@ def _split(relations: list[Relation], transforms: list[Any]) -> tuple[Any, Any]:
     """Return the items that see n-ary views, and those that see binary nodes."""
     collecting = [t for t in transforms if hasattr(t, "fold")]
     compiled = [r for r in relations if not r.interpreted]
-    interpreted = [r for r in relations if r.interpreted]
-    if any(r.binds_ops for r in compiled):  # an op variable stands for a binary sum or product
-        interpreted = [r for r in relations if r.interpreted or r.binds_ops]
-        compiled = [r for r in compiled if not r.binds_ops]
+    # An op variable stands for a binary sum or product, also for one within others.
+    interpreted = [r for r in relations if r.interpreted or r.binds_ops]
     nary_heads = any(is_ac(head) for r in compiled for head in r.heads)
     if not nary_heads and not collecting:
         return (relations, transforms), ((), ())

@@ -171,16 +171,16 @@ class Selection:
         return [x for t in transforms for x in t.computed_whole(outputs)]
 
     def plain(self, op: Op) -> PlainMatcher | None:
-        """Return the matcher of a head op that is not associative and commutative, if any."""
+        """Return the matcher of a head op, if any; of a sum, that of the patterns of any op."""
         try:
             return self._plain[op]
         except KeyError:
             pass
         matcher: PlainMatcher | None = None
         general = (type(op), *[kind for kind in self._kinds if kind(op)])
-        heads = (op, *general) if op in self._heads else general
-        clauses = self.clauses_of(*heads) if op not in self.ac_ops else []
-        if clauses and op in self._heads:
+        own = op in self._heads and op not in self.ac_ops
+        clauses = self.clauses_of(*((op, *general) if own else general))
+        if clauses and own:
             matcher = PlainMatcher(op, clauses)
         elif clauses:  # only open patterns, so one matcher serves all ops with these heads
             matcher = self._open.get(general) or PlainMatcher(op, clauses)
