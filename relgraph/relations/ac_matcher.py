@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite
+from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.match_rule import MatchRule, rule_of
 from relgraph.relations.matcher import endless
 from relgraph.relations.nary import NEAR, alike, canonical, coefficient, kind_of, leaves
@@ -29,20 +30,28 @@ from relgraph.relations.runtime import OutOfSteps
 
 Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
 
+WHOLE_PAIR, PLAIN_PAIR = -1, -2  # what may match two operands, beside the numbers of rules
+
 
 class AcMatcher:
     """All rewrites of a selection with one associative and commutative head op, in declared order.
 
-    ``fold(op, constants)`` combines constants that meet in a view, or returns None.  ``signed`` is
-    True if rewrites match operands with signs and coefficients; only then views have them.
+    ``fold(op, constants)`` combines constants that meet in a view, or returns None.  ``plain``
+    matches applications as they stand, by patterns of any op.  ``signed`` is True if rewrites match
+    operands with signs and coefficients; only then views have them.
     """
 
     def __init__(
-        self, op: Op, rewrites: Sequence[Rewrite], fold: Callable[..., Any] | None = None
+        self,
+        op: Op,
+        rewrites: Sequence[Rewrite],
+        fold: Callable[..., Any] | None = None,
+        plain: PlainMatcher | None = None,
     ) -> None:
         self.op = op
         self.kind = kind_of(op)
         self.fold = fold
+        self.plain = plain
         self.rules = [rule_of(op, r) for r in rewrites]
         blocks = [r for r in self.rules if isinstance(r, GatherRule)]
         self.gathering = [r for r in blocks if not r.collects]
@@ -181,7 +190,9 @@ class AcMatcher:
         returns False if no firing pays that takes these operands.
         """
         for number, swapped in self.pairs_of(a, b, taken):
-            if number < 0:
+            if number == PLAIN_PAIR:
+                continue
+            if number == WHOLE_PAIR:
                 match = self._whole_pair(a, b, accepts, root, taken)
                 if match is not None:
                     _, firing, negative = match
@@ -262,7 +273,8 @@ class AcMatcher:
     def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
         """Return the rules that operands of two keys may match, and whether they swap roles.
 
-        The number -1 stands for all rules that see the whole view.
+        WHOLE_PAIR stands for all rules that see the whole view, and PLAIN_PAIR for the patterns of
+        any op.
         """
         agenda = []
         scaling = self.kind.scaling if self.signed else ()
@@ -273,7 +285,7 @@ class AcMatcher:
             or any([rule.may_join(a, b) for rule in self.gathering])
         )
         if whole:
-            agenda.append((-1, False))
+            agenda.append((WHOLE_PAIR, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule) or taken:
                 continue
@@ -286,6 +298,10 @@ class AcMatcher:
                 for mine, other, swapped in orders[: len(rule.leading)]:
                     if plays(mine, first.key) and plays(other, second.key):
                         agenda.append((number, swapped))
+        if self.plain is not None and not taken:
+            keys = [Input if key is None else key for key in (a, b)]
+            if self.plain.fits(*keys):
+                agenda.append((PLAIN_PAIR, False))
         return tuple(agenda)
 
     def step(
@@ -384,8 +400,10 @@ class AcMatcher:
         elif taken:
             return True
         for number, swapped in self.pairs_of(a, b, taken):
+            if number == PLAIN_PAIR:
+                continue
             rule = self.rules[number]
-            if number < 0:
+            if number == WHOLE_PAIR:
                 if self._joins(a, b, taken) or a.__class__ is b.__class__ is Constant:
                     return True
             elif isinstance(rule, MatchRule) and self._paired(rule, a, b, swapped) is not None:

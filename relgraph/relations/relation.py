@@ -24,6 +24,7 @@ from relgraph.ir.dispatch import traceable
 from relgraph.ir.etuple import raise_
 from relgraph.ir.forks import cached_property
 from relgraph.ir.node import Apply, Variable, constant
+from relgraph.ir.op import Op
 from relgraph.ir.reference import ByReference
 from relgraph.relations.clause import (
     Clause,
@@ -47,6 +48,7 @@ from relgraph.relations.pattern import (
     PatternVariable,
     chained_args,
     op_variables,
+    subterms,
     to_term,
 )
 from relgraph.relations.shape_proof import proved
@@ -177,7 +179,7 @@ class Relation(ByReference):
         """
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        for name in ("rewrites", "heads", "forms", "catalogued"):
+        for name in ("rewrites", "heads", "forms", "needs", "catalogued"):
             twin.__dict__.pop(name, None)
         twin._oriented, twin._refused = {}, []
         twin.backward = not self.backward
@@ -221,6 +223,22 @@ class Relation(ByReference):
     def binds_ops(self) -> bool:
         """Whether a side has an op variable, so that it is matched with binary nodes."""
         return any(op_variables(c.left, c.right) for c in self.clauses or ())
+
+    @cached_property
+    def needs(self) -> frozenset[Any] | None:
+        """An op, or class of ops, of each pattern with an op variable; None if one has no such op.
+
+        Without these the relation cannot fire.  It is None without op variables too: such a
+        relation is tried only at its own heads.
+        """
+        heads: set[Any] = set()
+        for pattern in self.patterns if self.binds_ops else [None]:
+            keys = [anchor(x) for x in subterms(pattern) if isinstance(x, PatternNode | Block)]
+            known = [key for key in keys if isinstance(key, Op | type)]
+            if not known:
+                return None
+            heads.add(known[0])
+        return frozenset(heads)
 
     @cached_property
     def rewrites(self) -> tuple[Rewrite, ...]:

@@ -15,7 +15,7 @@ FACTS = (
     "name", "tags", "rounding", "specials", "broadcast", "location", "budget",
     "__module__", "__qualname__",
 )  # fmt: skip
-DIRECTED = ("heads", "forms", "binds_ops")
+DIRECTED = ("heads", "forms", "binds_ops", "needs")
 
 Record = tuple[tuple[Any, ...], tuple[Any, ...] | None, tuple[Any, ...] | None]
 

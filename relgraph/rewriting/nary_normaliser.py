@@ -7,7 +7,7 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, apply, apply_chain
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import Accepts, AcMatcher
+from relgraph.relations.ac_matcher import PLAIN_PAIR, Accepts, AcMatcher
 from relgraph.relations.nary import Kind, combined, leaves, region, uniform
 from relgraph.relations.operand_index import Firing, Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits
@@ -157,21 +157,23 @@ class NaryNormaliser:
             if keys is None:
                 return False
             self.keys[m] = keys
-            return self._as_it_stands(n, m, matcher.kind, push)
+            return self._as_it_stands(n, m, matcher, push)
+        if not matcher.pairs_of(x, y, False):
+            normal[n] = normal[m] = m
+            return True
         fired = matcher.pair(x, y, self.accepts, n)
         if fired is None:
-            return self._as_it_stands(n, m, matcher.kind, push)
+            return self._as_it_stands(n, m, matcher, push)
         return self._replaced(n, m, fired, matcher.kind, push)
 
     def _as_it_stands(
-        self, n: Variable, m: Variable, kind: Kind, push: Callable[[Variable], None]
+        self, n: Variable, m: Variable, matcher: AcMatcher, push: Callable[[Variable], None]
     ) -> bool | None:
         """Match an application whose view is normal by the patterns of any op."""
-        match = self.selection.plain(kind.op)
-        if match is not None:
-            fired = match(m, None if self.cost is None else self.cost.of_node)
+        if matcher.plain is not None:
+            fired = matcher.plain(m, None if self.cost is None else self.cost.of_node)
             if fired is not None:
-                return self._replaced(n, m, fired, kind, push)
+                return self._replaced(n, m, fired, matcher.kind, push)
         self.normal[n] = self.normal[m] = m
         return True
 
@@ -265,13 +267,12 @@ class NaryNormaliser:
 
     def _group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
         """Advance nested applications as one view; return True once ``n`` is normal."""
-        op, kind = matcher.op, matcher.kind
-        normal, limits = self.normal, self.limits
+        kind, normal, limits = matcher.kind, self.normal, self.limits
         group = self.groups.get(n)
         if group is None:
             group = self._opened(n, matcher)
             if group is None:
-                return bool(self._as_it_stands(n, n, kind, push))
+                return bool(self._as_it_stands(n, n, matcher, push))
             self.groups[n] = group
         if any([x not in normal for x in group.pending]):
             raise limits.oscillation(n, group.pending[0])
@@ -298,16 +299,16 @@ class NaryNormaliser:
                 break
             self._record(n, group, kind, matches)
         del self.groups[n]
-        return self._finished(n, group, op, kind, push)
+        return self._finished(n, group, matcher, push)
 
     def _finished(
-        self, n: Variable, group: _Group, op: Op, kind: Kind, push: Callable[[Variable], None]
+        self, n: Variable, group: _Group, matcher: AcMatcher, push: Callable[[Variable], None]
     ) -> bool:
         """Replace a sum or product in which nothing matches any more; return True if it is normal.
 
         A difference is seen by the matchers of its own op as well.
         """
-        normal, limits = self.normal, self.limits
+        op, kind, normal, limits = matcher.op, matcher.kind, self.normal, self.limits
         if group.inner is not None and not group.fired:
             # Nothing to combine across signs: the matchers of each op see the nodes as they stand.
             self.checked.add(n)
@@ -319,7 +320,7 @@ class NaryNormaliser:
         if (result.op is op or result.op is kind.difference) and group.view is not None:
             self.views[result] = group.view
         if result.op is op:
-            return bool(self._as_it_stands(n, result, kind, push))
+            return bool(self._as_it_stands(n, result, matcher, push))
         if group.inner is None:
             normal[n] = result
             normal.setdefault(result, result)
@@ -374,7 +375,12 @@ class NaryNormaliser:
             else:
                 a, b = x.inputs
                 nested = a.op in matcher.family or b.op in matcher.family
-                if nested or matcher.pair(a, b, self.accepts, x) is not None:
+                agenda = () if nested else matcher.pairs_of(a, b, False)
+                if (
+                    nested
+                    or (agenda and agenda[-1][0] == PLAIN_PAIR)
+                    or (agenda and matcher.pair(a, b, self.accepts, x) is not None)
+                ):
                     left.append(x)
                 else:
                     normal[x] = x

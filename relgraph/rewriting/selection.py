@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from relgraph.errors import OscillationError
@@ -61,7 +61,6 @@ class Selection:
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
         self.families = families(self.ac_ops)
         self._idle: set[Variable] = set()  # nodes such that nothing fires at them or below
-        self._looks: dict[Any, Any] = {}
         self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
         self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
         # Graphs that a run left with firings refused because of users that may be gone by now.
@@ -77,7 +76,8 @@ class Selection:
         matcher = None
         if op in self.ac_ops:
             folds = [t.fold for t in self.transforms if hasattr(t, "fold")]
-            matcher = AcMatcher(op, self.rewrites_of(op), folds[0] if folds else None)
+            fold = folds[0] if folds else None
+            matcher = AcMatcher(op, self.rewrites_of(op), fold, self.plain(op))
         self._ac[op] = matcher
         return matcher
 
@@ -124,38 +124,54 @@ class Selection:
                     "Select one direction.",
                 )
 
+    @cached_property
+    def needs(self) -> frozenset[Any] | None:
+        """The ops, or classes of ops, without which the selection cannot fire; None for any op.
+
+        A transform cannot fire in a graph without the ops it tracks or lists as ``needs``, nor a
+        relation without those of its pattern.
+        """
+        ops: set[Any] = set()
+        for relation in self.relations:
+            if relation.needs is None:
+                return None
+            ops.update(relation.needs)
+        for transform in self.transforms:
+            needed = getattr(transform, "needs", transform.tracks)
+            if needed is None:
+                return None
+            ops.update(needed)
+        return frozenset(ops)
+
     def is_idle(self, outputs: Sequence[Variable]) -> bool:
         """Return True if nothing fires in a graph, by one look at each node as it stands.
 
-        It gives up at the first sum or product, and at rewriters in Python, which see operands in
-        normal form only.
+        It gives up at what sees operands in normal form only, such as rewriters in Python.
         """
-        idle, looks = self._idle, self._looks
+        needs, idle = self.needs, self._idle
+        if needs is None:
+            return False
         nodes = dict.fromkeys([x for x in outputs if x.inputs and x not in idle])
-        waiting = list(nodes)
+        waiting, ops = list(nodes), set()
         for x in waiting:  # grows as it goes
-            op: Any = x.op
-            look = looks.get(op)
-            if look is None:
-                look = looks[op] = self._look(op)
-            match, transforms = look
-            if match is not None and match(x) is not None:
-                return False
-            for transform in transforms:
-                if not getattr(transform, "pure", False) or transform.transform(x) is not None:
-                    return False
+            ops.add(x.op)
             for y in x.inputs:
                 if y.inputs and y not in nodes and y not in idle:
                     nodes[y] = None
                     waiting.append(y)
+        if any([op in needs or op.__class__ in needs for op in ops]):
+            if self.interpreted or not ops.isdisjoint(self.families):
+                return False
+            for x in nodes:
+                op: Any = x.op
+                match = self.plain(op)
+                if match is not None and match(x) is not None:
+                    return False
+                for transform in self.asked(op):
+                    if not getattr(transform, "pure", False) or transform.transform(x) is not None:
+                        return False
         idle.update(nodes)
         return True
-
-    def _look(self, op: Any) -> tuple[Callable[[Variable], Any] | None, tuple[Any, ...]]:
-        """Return what may fire at an application of an op; of a sum, a matcher of everything."""
-        if self.interpreted or op in self.families:
-            return (lambda node: node), ()
-        return self.plain(op), self.asked(op)
 
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that track applications of an op, in order."""

@@ -175,6 +175,7 @@ def test_nodes_that_cannot_match_compile_nothing():
     before = selection.source
     rg.rewrite_graph([rg.exp(A) + B, rg.sum(rg.arctan2(A, B))], lifto)
     assert selection.source == before
+    assert selection.needs == {MatrixTranspose()}
 
 
 def test_values_agree_with_numpy():
