@@ -179,17 +179,21 @@ class AcMatcher:
         self,
         a: Variable,
         b: Variable,
+        agenda: Sequence[tuple[int, bool]] | None = None,
         accepts: Accepts | None = None,
         root: Any = None,
+        *,
         taken: bool = False,
     ) -> tuple[Variable, Any, tuple[Any, ...]] | Match | None:
         """Match a view of two operands, the second of which may be taken away.
+
+        ``agenda`` is what :meth:`pairs_of` returns for them.
 
         Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
         firing that ``accepts(root, op, operands, firing)`` refuses counts as no match; for None it
         returns False if no firing pays that takes these operands.
         """
-        for number, swapped in self.pairs_of(a, b, taken):
+        for number, swapped in self.pairs_of(a, b, taken) if agenda is None else agenda:
             if number == PLAIN_PAIR:
                 continue
             if number == WHOLE_PAIR:

@@ -158,10 +158,11 @@ class NaryNormaliser:
                 return False
             self.keys[m] = keys
             return self._as_it_stands(n, m, matcher, push)
-        if not matcher.pairs_of(x, y, False):
+        agenda = matcher.pairs_of(x, y, False)
+        if not agenda:
             normal[n] = normal[m] = m
             return True
-        fired = matcher.pair(x, y, self.accepts, n)
+        fired = matcher.pair(x, y, agenda, self.accepts, n)
         if fired is None:
             return self._as_it_stands(n, m, matcher, push)
         return self._replaced(n, m, fired, matcher.kind, push)
@@ -208,13 +209,14 @@ class NaryNormaliser:
         nested = (x is not a and x.op in family and not self._shared(n, a)) or (
             y is not b and y.op in family and not self._shared(n, b)
         )
-        if not nested and not matcher.pairs_of(x, y, True):
+        agenda = () if nested else matcher.pairs_of(x, y, True)
+        if not nested and not agenda:
             return None
         if n.type.dtype.kind not in "fi" or not uniform(n):
             return None
         if nested:
             return self._group(n, matcher, push)
-        fired = matcher.pair(x, y, self.accepts, n, True)
+        fired = matcher.pair(x, y, agenda, self.accepts, n, taken=True)
         if fired is None:
             return None
         assert n.op is not None
@@ -379,7 +381,7 @@ class NaryNormaliser:
                 if (
                     nested
                     or (agenda and agenda[-1][0] == PLAIN_PAIR)
-                    or (agenda and matcher.pair(a, b, self.accepts, x) is not None)
+                    or (agenda and matcher.pair(a, b, agenda, self.accepts, x) is not None)
                 ):
                     left.append(x)
                 else:

@@ -62,9 +62,10 @@ class Sharing:
                 for x, n in new.items():
                     counts[x] = counts.get(x, 0) + n
             touched |= self._drop(gone)
-            changed = {x for x in touched if (x in self._closed) != self._is_closed(x)}
-            if changed:
-                self._closed = self._closed ^ changed
+            counted, within, closed = self._users, self.nested, self._closed
+            self._closed ^= {
+                x for x in touched if (x in closed) is not (x in within and counted[x] > 1)
+            }
         else:
             self._users, self.nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
@@ -75,9 +76,6 @@ class Sharing:
         if len(counts) > KEPT:
             self._forget()
         return closed, counts
-
-    def _is_closed(self, x: Variable) -> bool:
-        return x in self.nested and self._users[x] > 1
 
     def _count(
         self, roots: Iterable[Variable], users: dict[Variable, int], nested: dict[Variable, int]
