@@ -35,13 +35,14 @@ class _Group:
     def __init__(
         self,
         parts: Sequence[tuple[Variable, bool]],
+        opened: Sequence[tuple[Variable, bool]],
         dtype: Any,
         inner: Sequence[Variable] | None,
     ) -> None:
         self.parts = parts
         self.history: list[tuple[int, Any]] = []  # steps, with the parts that they brought in
         self.waiting: list[tuple[Variable, int | None, bool]] = [
-            (x, None, taken) for x, taken in parts
+            (x, None, taken) for x, taken in opened
         ]
         self.dtype = dtype
         self.inner = inner
@@ -93,6 +94,7 @@ class NaryNormaliser:
         self.views: dict[Variable, View] = {}
         self.keys: dict[Variable, frozenset[Any]] = {}
         self.checked: set[Variable] = set()
+        self.below: dict[Variable, Any] = {}  # what _below has found, or None
         self.flips: dict[Variable, bool] = {}
 
     def waiting_for(self, node: Variable) -> Variable | None:
@@ -130,11 +132,15 @@ class NaryNormaliser:
         x, y = normal.get(a), normal.get(b)
         if x is None:
             if a.inputs:
+                if len(a.inputs) == 1 and self._below(a, matcher):
+                    return False
                 push(a)
             else:
                 x = a
         if y is None:
             if b.inputs:
+                if len(b.inputs) == 1 and self._below(b, matcher):
+                    return False
                 push(b)
             else:
                 y = b
@@ -197,6 +203,8 @@ class NaryNormaliser:
                 b.op in family and kind.opens(b, dtype, closed)
             ):
                 return self._group(n, matcher, push)
+        if self._below(a, matcher) or self._below(b, matcher):
+            return self._group(n, matcher, push)
         x, y = normal.get(a), normal.get(b)
         if x is None:
             if a.inputs:
@@ -344,12 +352,60 @@ class NaryNormaliser:
                 if _all_normal(operands, self.normal) and matcher.idle(terms, signed):
                     self.keys[n] = frozenset(map(key_of, operands))
                     return None
-                group = _Group(terms, dtype, None)
+                opened = self._through(terms, matcher, dtype) if signed else terms
+                group = _Group(terms, opened, dtype, None if opened is terms else ())
                 group.signed = signed
                 return group
         terms, inner = kind.terms(n, closed)
-        self.limits.worked(len(terms), len(self.normal), n)
-        return _Group(terms, dtype, inner)
+        opened = self._through(terms, matcher, dtype) if signed else terms
+        self.limits.worked(len(opened), len(self.normal), n)
+        return _Group(terms, opened, dtype, inner)
+
+    def _below(self, x: Variable, matcher: AcMatcher) -> Any:
+        """Return the firing that makes an operand ``f(g(z))`` the sum ``z``, if only it uses it."""
+        cost = self.cost
+        if cost is None or not matcher.collecting or len(x.inputs) != 1:
+            return None
+        (y,) = x.inputs
+        if len(y.inputs) != 1 or y.inputs[0].op not in matcher.family or x in self.normal:
+            return None
+        if x not in self.below:
+            (z,), users = y.inputs, cost.users
+            cost.depends = True
+            fired = None
+            if users.get(x) == users.get(y) == users.get(z) == 1:
+                match = self.selection.plain(x.op)  # type: ignore[arg-type]
+                if match is not None and matcher.kind.opens(z, x.type.dtype, self.closed):
+                    fired = match(x)
+            self.below[x] = fired if fired is not None and fired[0] is z else None
+        return self.below[x]
+
+    def _through(
+        self, terms: Sequence[tuple[Variable, bool]], matcher: AcMatcher, dtype: Any
+    ) -> Sequence[tuple[Variable, bool]]:
+        """Return the terms of a sum with those of operands that become sums, such as log(exp(z)).
+
+        So like terms meet before a normal form of each operand is built.  If there are none, the
+        terms are returned as they are.
+        """
+        opened: list[tuple[Variable, bool]] = []
+        firings: list[tuple[Variable, Any]] = []
+        stack = list(reversed(terms))
+        while stack:
+            x, taken = stack.pop()
+            fired = self._below(x, matcher)
+            if fired is None or x.type.dtype is not dtype:
+                opened.append((x, taken))
+                continue
+            firings.append((x, fired))
+            inner, _ = matcher.kind.terms(fired[0], self.closed)
+            stack += [(y, flipped != taken) for y, flipped in reversed(inner)]
+        if len({x for x, _ in opened}) == len(opened):
+            self.below.update(dict.fromkeys([x for x, _ in firings]))
+            return terms
+        for x, fired in firings:
+            self.limits.fired(x, *fired)
+        return opened
 
     def unmatched(self, nodes: Sequence[Variable]) -> list[Variable]:
         """Return the nodes that the driver must visit; the others are already normal."""
