@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -21,7 +21,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.relations.neighbours import everywhere
 from relgraph.rewriting.budgets import Limits, Log
-from relgraph.rewriting.firing_cost import FiringCost
+from relgraph.rewriting.firing_cost import FiringCost, Uses, are_used
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.nary_normaliser import NaryNormaliser
 from relgraph.rewriting.selection import Selection
@@ -93,9 +93,9 @@ class Driver(Limits):
     ) -> None:
         """Take the nodes of a graph for normal that were so earlier, but look at some again.
 
-        These are the nodes at which a firing was refused, and the sums and products whose views
-        change, for a node in ``moved`` was closed and no longer is, or the reverse.  Those in
-        ``nested`` are operands in their own family.
+        These are the nodes at which a firing was refused for users that changed, and the sums and
+        products whose views change, for a node in ``moved`` was closed and no longer is, or the
+        reverse.  Those in ``nested`` are operands in their own family.
         """
         normal, refused = self.normal, self.selection.refused
         closed, families = self.nary.closed, self.selection.families
@@ -105,7 +105,10 @@ class Driver(Limits):
                 changed.add(x)
                 continue
             family = families.get(x.op)
-            again = x in refused
+            again = holds = False
+            if x in refused:
+                holds = self.cost is not None and self.cost.holds(x, refused[x])
+                again = not holds
             if family is not None and not moved.isdisjoint(x.inputs):
                 again = any([families.get(y.op) is family for y in x.inputs if y in moved])
                 if again and x in nested and x not in closed:
@@ -114,7 +117,7 @@ class Driver(Limits):
             if again:
                 if self.run(x) is not x:
                     changed.add(x)
-            elif earlier.get(x) is x:
+            elif holds or earlier.get(x) is x:
                 normal[x] = x
 
     def repeats(self, transform: Any, node: Variable, result: Variable) -> bool:
@@ -300,14 +303,16 @@ def normalise(
                 return walk(outputs, Driver(selection, closed, {}, log))
             whole = None if kept else selection.computed_whole(outputs)
             try:
-                result, settled = _run(outputs, selection, sharing, whole, log)
+                result, settled, final = _run(outputs, selection, sharing, whole, log)
             except _WholeUnknown:  # most runs need not look for them
                 whole = selection.computed_whole(outputs)
-                result, settled = _run(outputs, selection, sharing, whole, log)
+                result, settled, final = _run(outputs, selection, sharing, whole, log)
         if not settled and result != key:
             selection.unsettled.add(result)
         elif kept:
             selection.results[key] = result
+            if final:
+                selection.results[result] = result
         selection.trim(KEPT)
     return result
 
@@ -318,8 +323,11 @@ def _run(
     sharing: Sharing,
     whole: Sequence[Variable] | None,
     log: Log | None,
-) -> tuple[tuple[Variable, ...], bool]:
-    """Return the normal forms of a graph, and whether they depend on no user of its nodes.
+) -> tuple[tuple[Variable, ...], bool, bool]:
+    """Return the normal forms of a graph, and whether they are settled and final.
+
+    They are settled unless firings were refused for users of nodes that may be gone, and final if
+    another run would see the same users and the same sums.
 
     Nodes that were normal in an earlier run are not visited again, unless the closed nodes below
     them changed, or the normal form of a node at which a firing was refused.
@@ -337,7 +345,7 @@ def _run(
         if last[1] == group[1]:
             earlier, before = memos[last], selection.closed
             moved = {x for x in before if users.get(x) == 1} | (closed - before)
-    if memo is None or not selection.refused.isdisjoint(users):
+    if memo is None or not selection.refused.keys().isdisjoint(users):
         memo = {}
     cost = FiringCost(users, memo) if selection.thrifty else None
     driver = Driver(selection, closed, memo, log, cost)
@@ -346,11 +354,33 @@ def _run(
     except _WholeUnknown:
         memos[group] = earlier
         raise
-    if log is None:
-        shared = closed if cost is None else [x for x, count in cost.users.items() if count > 1]
-        selection.closed = {memo.get(x, x) for x in shared}
+    shared = closed if cost is None else [x for x, count in users.items() if count > 1]
+    images = {memo.get(x, x) for x in shared}
+    refused = cost.keep(memo) if cost is not None else {}
+    final = _is_final(result, selection, sharing, images, refused)
     if cost is not None:
-        selection.refused |= cost.keep(memo)
+        selection.refused = dict.fromkeys(selection.refused) | refused
     if log is None:
+        selection.closed = images
         memos[group] = memo
-    return result, cost is None or not cost.refused
+    return result, final or not refused, final
+
+
+def _is_final(
+    outputs: Sequence[Variable],
+    selection: Selection,
+    sharing: Sharing,
+    shared: set[Variable],
+    refused: Mapping[Variable, Uses],
+) -> bool:
+    """Return True if a run of its result would open the same sums and refuse the same firings.
+
+    ``shared`` are the normal forms of the nodes that were shared before the run.
+    """
+    if not selection.families and not selection.thrifty:
+        return True
+    closed, users = sharing.count(outputs, selection.families)
+    moved = {x for x in shared if users.get(x) == 1} | (closed - shared)
+    if any([x.op in selection.families for x in moved]):
+        return False
+    return all([are_used(uses, users) for x, uses in refused.items() if x in users])

@@ -446,14 +446,7 @@ class NaryNormaliser:
 
     def _shared(self, n: Variable, x: Variable) -> bool:
         """Return True if an operand has other users, so that its normal form stays as it is."""
-        cost = self.cost
-        if cost is None:
-            return False
-        cost.depends = True
-        if cost.users.get(x, 0) < 2:
-            return False
-        cost.refused.add(n)
-        return True
+        return self.cost is not None and self.cost.keeps_shared(n, x)
 
     def _enter(self, n: Variable, group: _Group, matcher: AcMatcher) -> bool:
         """Enter normal operands into the view; return False if no rewrite can match them."""

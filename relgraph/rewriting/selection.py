@@ -18,6 +18,7 @@ from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher_store import stored
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.relation import Relation
+from relgraph.rewriting.firing_cost import Uses
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
 from relgraph.rewriting.shared_subterms import families, forget_count
@@ -62,7 +63,8 @@ class Selection:
         self.families = families(self.ac_ops)
         self._idle: set[Variable] = set()  # nodes such that nothing fires at them or below
         self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
-        self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
+        # Nodes that are normal as long as others have so many users; None if that is not known.
+        self.refused: dict[Variable, Uses | None] = {}
         # Graphs that a run left with firings refused because of users that may be gone by now.
         self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
