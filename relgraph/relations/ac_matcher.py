@@ -250,15 +250,16 @@ class AcMatcher:
 
     def _joins(self, a: Variable, b: Variable, taken: bool) -> bool:
         """Return True if rules that see the whole of a view may match one of two operands."""
-        x, y, same = a, b, not taken
+        x, y, same, kind = a, b, not taken, self.kind
         if self.signed:
-            kind = self.kind
-            p = kind.split(a) if a.op in kind.scaling else None
-            q = kind.split(b) if b.op in kind.scaling else None
-            same = p is not None and q is not None and abs(p[0]) == abs(q[0])
-            if self.collecting and (p is None or q is None):
-                p, q = p or kind.split_array(a), q or kind.split_array(b)
-            x, y = a if p is None else p[1], b if q is None else q[1]
+            same = False
+            if a.op in kind.scaling or b.op in kind.scaling:
+                p = kind.split(a) if a.op in kind.scaling else None
+                q = kind.split(b) if b.op in kind.scaling else None
+                same = p is not None and q is not None and abs(p[0]) == abs(q[0])
+                if self.collecting and (p is None or q is None):
+                    p, q = p or kind.split_array(a), q or kind.split_array(b)
+                x, y = a if p is None else p[1], b if q is None else q[1]
         return bool(
             (self.collecting and alike(x, y))
             or (same and self.linear)
@@ -328,11 +329,12 @@ class AcMatcher:
             fresh = list(operands)
         matches: list[Match] = []
 
-        def take(match: Match | None) -> None:
+        def take(match: Match | None, pays: bool = False) -> None:
             if match is not None:
                 firing = match.firing
                 if (
-                    accepts is None
+                    pays
+                    or accepts is None
                     or not firing.rewrite.may_recompute
                     or accepts(root, self.op, firing.taken, firing.fired)
                 ):
@@ -350,7 +352,9 @@ class AcMatcher:
         for key in view.met:
             members = view.alike.get(key, ())
             if len(members) > 1:
-                take(self._collected(members, view))
+                # A product with what the terms have in common costs no more than adding them.
+                whole = all([view.has_whole_core(i) for i in members])
+                take(self._collected(members, view), whole)
         view.met.clear()
         fresh = [i for i in fresh if i in operands]
         for number, slot, place, key in self._agenda(view, fresh) if fresh else ():

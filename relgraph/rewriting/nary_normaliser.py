@@ -203,9 +203,11 @@ class NaryNormaliser:
                 b.op in family and kind.opens(b, dtype, closed)
             ):
                 return self._group(n, matcher, push)
-        if self._below(a, matcher) or self._below(b, matcher):
-            return self._group(n, matcher, push)
         x, y = normal.get(a), normal.get(b)
+        if (x is None and len(a.inputs) == 1 and self._below(a, matcher)) or (
+            y is None and len(b.inputs) == 1 and self._below(b, matcher)
+        ):
+            return self._group(n, matcher, push)
         if x is None:
             if a.inputs:
                 return None

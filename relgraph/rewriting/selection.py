@@ -158,22 +158,40 @@ class Selection:
         for x in waiting:  # grows as it goes
             ops.add(x.op)
             for y in x.inputs:
-                if y.inputs and y not in nodes and y not in idle:
-                    nodes[y] = None
-                    waiting.append(y)
-        if any([op in needs or op.__class__ in needs for op in ops]):
+                if y.inputs and y not in nodes:
+                    if y in idle:
+                        ops.add(y.op)
+                    else:
+                        nodes[y] = None
+                        waiting.append(y)
+        awake = {op for op in ops if op in needs or op.__class__ in needs}
+        if awake:
             if self.interpreted or not ops.isdisjoint(self.families):
                 return False
-            for x in nodes:
-                op: Any = x.op
-                match = self.plain(op)
-                if match is not None and match(x) is not None:
-                    return False
-                for transform in self.asked(op):
-                    if not getattr(transform, "pure", False) or transform.transform(x) is not None:
-                        return False
+            near = nodes if self._is_deep else _with_ops(nodes, awake)
+            if any(map(self._fires, near)):
+                return False
+            if self._is_deep:  # a node above these may see an op below them
+                return True
         idle.update(nodes)
         return True
+
+    @cached_property
+    def _is_deep(self) -> bool:
+        """Whether a pattern needs an op that is neither its own nor that of an operand."""
+        needs = self.needs or frozenset()
+        forms = [form for relation in self.relations for form in relation.forms]
+        return not all([head in needs or not needs.isdisjoint(roles) for head, roles in forms])
+
+    def _fires(self, x: Variable) -> bool:
+        """Return True if something fires at a node as it stands, or may on normal operands."""
+        op: Any = x.op
+        match = self.plain(op)
+        if match is not None and match(x) is not None:
+            return True
+        return any(
+            [not getattr(t, "pure", False) or t.transform(x) is not None for t in self.asked(op)]
+        )
 
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that track applications of an op, in order."""
@@ -261,6 +279,11 @@ class Selection:
 
     def __repr__(self) -> str:
         return f"Selection({', '.join(x.label for x in self.relations)})"
+
+
+def _with_ops(nodes: Iterable[Variable], ops: set[Any]) -> Iterable[Variable]:
+    """Return the nodes that have one of some ops, or an operand that has one."""
+    return [x for x in nodes if x.op in ops or not ops.isdisjoint([y.op for y in x.inputs])]
 
 
 def relation_of(rewrite: Any) -> Relation | None:
