@@ -12,7 +12,7 @@ from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import GetItem, Op
-from relgraph.ops.differentials import d, inner_product
+from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.reductions import Sum
@@ -67,15 +67,26 @@ def differential(y: Variable) -> Variable:
     DerivativeError
         For an op of which no differential is declared.
     """
-    right = _stated(y)
+    return expanded(_stated(y))
+
+
+def expanded(right: Variable) -> Variable:
+    """Return a right side in terms of the differentials of inputs and numbers alone.
+
+    A relation may say that d(f(x)) = d(g(x)), for a formula g.
+
+    Raises
+    ------
+    DerivativeError
+        For an op of which no differential is declared.
+    """
     for _ in range(DEPTH):
-        # A relation may say that d(f(x)) = d(g(x)), for a formula g.
         inner = [x for x in toposort(right) if x.op is d and x.inputs[0].inputs]
         if not inner:
             return right
         (right,) = substitute(right, {x: _stated(x.inputs[0]) for x in inner})
     raise DerivativeError(
-        f"the differential of {op_of(y)!r} refers to differentials without an end",
+        "a differential refers to other differentials without an end",
         {"reached": brief(right, 24)},
         "State it in terms of the differentials of the operands, or of formulas of other ops.",
     )
@@ -105,6 +116,17 @@ def varied(order: Iterable[Variable], operands: Collection[Variable]) -> set[Var
         if (x.op is d and x.inputs[0] in operands) or not dependent.isdisjoint(x.inputs):
             dependent.add(x)
     return dependent
+
+
+def check_partials(dependent: Iterable[Variable]) -> None:
+    """Raise DerivativeError if an operand varies by which there is no partial derivative."""
+    for x in dependent:
+        if x.op is no_partial:
+            raise DerivativeError(
+                f"there is no derivative with respect to the operand {x.inputs[0].inputs[0]}",
+                fix="Take it for a constant with rg.stop_gradient, as the order of a Bessel "
+                "function.",
+            )
 
 
 def _is_zero(x: Variable) -> bool:
@@ -137,6 +159,7 @@ def transposed(
     """
     order = toposort(right)
     dependent = varied(order, operands)
+    check_partials(dependent)
     waiting, cotangents = {right: g}, dict[Variable, Variable]()
     with varying(dependent):
         for y in reversed(order):

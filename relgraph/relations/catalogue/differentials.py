@@ -21,7 +21,7 @@ from relgraph.ops import elementwise
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
-from relgraph.ops.differentials import d, inner_product
+from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.indexing.index import Index
@@ -66,9 +66,9 @@ def elementwise_differential(name: str) -> Relation:
         result = op(*operands)
         partials = derivative(elementwise, result, *operands)
         terms = [
-            d(x) if _is(p, 1) else -d(x) if _is(p, -1) else p * d(x)
+            no_partial(d(x)) if p is None else _times(p, d(x))
             for p, x in zip(partials, operands, strict=True)
-            if p is not None and not _is(p, 0)
+            if not _is(p, 0)
         ]
         total = terms[0] if terms else 0 * d(operands[0])
         for term in terms[1:]:
@@ -82,6 +82,10 @@ def elementwise_differential(name: str) -> Relation:
     )
     sides.__doc__ = f"The differential of {name}, by the chain rule.\n\nSource: MN, chapter 5."
     return differential(sides, name=f"d_{name}o")  # type: ignore[no-any-return]
+
+
+def _times(partial: Any, dx: Any) -> Any:
+    return dx if _is(partial, 1) else -dx if _is(partial, -1) else partial * dx
 
 
 def _is(x: Any, number: int) -> bool:
