@@ -108,12 +108,14 @@ def _solved(a: Array, b: Array) -> Array:
 
 
 def _solve(op: Any, a: Array, b: Array) -> Array:
-    return _solved(a, b)
+    return _solved(a if op.params[0] == "general" else _symmetric(op, a), b)
 
 
 def _solve_triangular(op: Any, a: Array, b: Array) -> Array:
     a = (np.tril if op.lower else np.triu)(a)
-    return _solved(a.T if op.params[1] else a, b)
+    if op.unit_diagonal:
+        a = a + np.diag(1 - np.diagonal(a))
+    return _solved(a.T if op.trans else a, b)
 
 
 def _cho_solve(op: Any, a: Array, b: Array) -> Array:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
-from relgraph.numpy.creation import arange
 from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum
@@ -28,6 +27,7 @@ from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue.differentials import count_to
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, floato
@@ -117,7 +117,11 @@ def einsum_back(subscripts: str, i: int) -> str | None:
     operands, result = subscripts.split("->")
     names = operands.split(",")
     rest = [name for k, name in enumerate(names) if k != i]
-    if set(names[i]) - set(result).union(*rest) or len(set(names[i])) < len(names[i]):
+    if (
+        i >= len(names)
+        or set(names[i]) - set(result).union(*rest)
+        or len(set(names[i])) < len(names[i])
+    ):
         return None
     return ",".join([result, *rest]) + "->" + names[i]
 
@@ -206,7 +210,7 @@ def held_by_last(s: Any, k: Any, x: Any) -> Any:
     count = 1
     for n in numbers:
         count = count * n
-    places = reshape(arange(count), numbers)
+    places = reshape(count_to(count), numbers)
     owners = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), places, *k)
     return equal(Index(s)(owners, *k), places)
 
@@ -243,16 +247,21 @@ def pair_cumsumo(g, x, a, r):
 
 
 def part_of_join(g: Any, k: int, before: Any, x: Any) -> Any:
-    """Return the part of ``g`` that an operand of a join has there."""
+    """Return the part of ``g`` that an operand of a join has there, in its shape."""
+    if g.ndim < -k:
+        return None
     start = 0
     for y in before:
         start = start + y.shape[k]
     rest = [slice(None)] * (-1 - k)
-    return g[(..., slice(start, start + x.shape[k]), *rest)]
+    part = g[(..., slice(start, start + x.shape[k]), *rest)]
+    return part if part.type.shape == x.type.shape else broadcast_to(part, x.shape)
 
 
 def layer_of_stack(g: Any, k: int, before: Any) -> Any:
     """Return the part of ``g`` that an operand of a stack has there."""
+    if g.ndim < -k:
+        return None
     return g[(..., len(before), *[slice(None)] * (-1 - k))]
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from relgraph.ir.node import constant
 from relgraph.ir.op import GetItem
 from relgraph.numpy.creation import arange
 from relgraph.ops import elementwise
@@ -37,7 +38,7 @@ from relgraph.ops.linalg.blocks import BlockDiag, Kron
 from relgraph.ops.linalg.solve import Det, Inv, Slogdet
 from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.reductions import Bottom, LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum, Top
-from relgraph.ops.shape import ExpandDims, reshape
+from relgraph.ops.shape import ExpandDims, broadcast_to, reshape
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.updates import distincto
@@ -243,7 +244,8 @@ def others(u: Any, axis: int) -> Any:
     def reverse(x: Any) -> Any:
         return x[(..., slice(None, None, -1), *rest)]
 
-    return before(u) * reverse(before(reverse(u)))
+    factors = before(u) * reverse(before(reverse(u)))
+    return factors if factors.type.shape == u.type.shape else broadcast_to(factors, u.shape)
 
 
 def other_factors(a: Any, u: Any) -> Any:
@@ -274,6 +276,13 @@ def d_cumprodo(u, a):
     return d(Cumprod(a)(u)), Cumprod(a)(u) * Cumsum(a)(d(u) / u)
 
 
+def count_to(n: Any) -> Any:
+    """Return the integers below a size, which may be known at the call only."""
+    if isinstance(n, int):
+        return arange(n)
+    return Cumsum(-1)(broadcast_to(constant(1, "int64"), (n,))) - 1
+
+
 def along(x: Any, places: Any, axis: int) -> Any:
     """Return the elements of ``x`` at some places along an axis, for each of its lines."""
     if x.ndim == 1:
@@ -282,7 +291,7 @@ def along(x: Any, places: Any, axis: int) -> Any:
     shape, n = x.shape, x.shape[-1]
     flat = reshape(x, (-1,))
     lines = reshape(places, (-1, n))
-    at = lines + ExpandDims((-1,))(arange(lines.shape[0]) * n)
+    at = lines + ExpandDims((-1,))(count_to(lines.shape[0]) * n)
     return moveaxis(reshape(flat[reshape(at, (-1,))], shape), -1, axis)
 
 
@@ -293,7 +302,7 @@ def sorted_along(x: Any, u: Any, axis: int) -> Any:
 
 def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
     """Return the elements of ``x`` at the last place where ``u`` has been as extreme as ``y``."""
-    n = arange(u.shape[axis])
+    n = count_to(u.shape[axis])
     n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
     return along(x, Cummax(axis)(where(elementwise.equal(u, y), n, 0)), axis)
 

@@ -141,10 +141,10 @@ def pair_doto(g, v, x):
 
 @adjoint(where=systemo)
 def pair_solveo(g, A, x):
-    """<g, solve(A, x)> = <solve(A.T, g), x>, where one triangle of A is read if A is definite."""
+    """<g, solve(A, x)> = <solve(A.T, g), x>; of a symmetric matrix, one triangle is read."""
     general, symmetric, definite = Solve("general"), Solve("symmetric"), Solve("spd")
     yield pair(g, general(A, x)), pair(general(T(A), g), x)
-    yield pair(g, symmetric(A, x)), pair(symmetric(A, g), x), facto(A, "symmetric")
+    yield pair(g, symmetric(A, x)), pair(symmetric(A, g), x)
     yield pair(g, definite(A, x)), pair(definite(A, g), x)
 
 

@@ -233,11 +233,15 @@ def d_cho_solveo(L, b):
 
     Source: Giles, section 2.
     """
-    low, up = ChoSolve(True), ChoSolve(False)
-    x, dL = low(L, b), Tril(0)(d(L))
-    yield d(x), low(L, d(b) - (dL @ (T(L) @ x) + L @ (T(dL) @ x)))
-    y, dU = up(L, b), Triu(0)(d(L))
-    yield d(y), up(L, d(b) - (T(dU) @ (L @ y) + T(L) @ (dU @ y)))
+    for lower in (True, False):
+        solve = ChoSolve(lower)
+        x, one = solve(L, b), (Tril if lower else Triu)(0)
+        factor, dF = one(L), one(d(L))
+        if lower:
+            dA_x = dF @ (T(factor) @ x) + factor @ (T(dF) @ x)
+        else:
+            dA_x = T(dF) @ (factor @ x) + T(factor) @ (dF @ x)
+        yield d(x), solve(L, d(b) - dA_x)
 
 
 @differential
