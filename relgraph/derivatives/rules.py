@@ -7,11 +7,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from relgraph.derivatives.templates import op_of
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ir.op import GetItem, Op
 from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.cast import Cast
@@ -28,13 +28,6 @@ def _relations_of(theme: str) -> tuple[Any, ...]:
     """Return the relations of a theme of the catalogue, and of its part on matrices."""
     names = [f"relgraph.relations.catalogue.{x}" for x in (theme, f"matrix_{theme}")]
     return tuple([relation for name in names for relation in import_module(name).RELATIONS])
-
-
-def op_of(y: Variable) -> Op:
-    """Return the op of an application; of one result of several, that of the application."""
-    op = y.inputs[0].op if y.op.__class__ is GetItem else y.op
-    assert op is not None
-    return op
 
 
 def _rewritten(subject: Variable, y: Variable, theme: str) -> Variable | None:

@@ -8,6 +8,7 @@ parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -144,7 +145,7 @@ class Op:
     rate: str = "loop"
     overhead: int = 1200
     decides: str = ""
-    choices: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    choices: Mapping[str, Sequence[Any]] = MappingProxyType({})
     measure: Measure = (1, 1)
     second_measure: Measure = (1, 1)
     symbol: str = ""

@@ -120,8 +120,9 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
     ----------
     function : callable
         Its parameters are logic variables.  It returns ``rg.inner_product(g, op(x))`` and
-        ``rg.inner_product(h, x)``, or a sum of several such products.  The identity holds for
-        floats, and for any ``g`` of the shape of ``op(x)``.
+        ``rg.inner_product(h, x)``, or a sum of several such products, or a variable for it that
+        ``rg.calco`` computes.  The identity holds for floats, and for any ``g`` of the shape of
+        ``op(x)``.
     where : callable, optional
         The side conditions, as for :func:`relgraph.identity`.  If an op is linear in one operand at
         a time, ``rg.varieso(x)`` says in which.
@@ -153,7 +154,8 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
         stated = function(*values)
         for left, right, *more in [stated] if isinstance(stated, tuple) else list(stated):
             g, y = left.args
-            operands = [x.args[1] for x in (right.args if right.op is add else (right,))]
+            products = right.args if getattr(right, "op", None) is add else (right,)
+            operands = [x.args[1] for x in products if not isinstance(x, PatternVariable)]
             operands = [x for x in operands if isinstance(x, PatternVariable)]
             label = f"floats, and {g!r} has the shape of {y!r}"
             yield left, right, (checko(_fits, g, y, *operands, label=label), *more)

@@ -28,6 +28,7 @@ CONSTANT = {
     "PermutationSign": "a sign, constant in each region", "Unique": "tested for integers",
     "StopGradient": "taken for a constant",
     "Differential": "only in relations",
+    "NoPartial": "only in relations",
 }  # fmt: skip
 # Ops of floats without a derivative.
 UNDEFINED = {

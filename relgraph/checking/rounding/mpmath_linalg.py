@@ -108,7 +108,7 @@ def _solved(a: Array, b: Array) -> Array:
 
 
 def _solve(op: Any, a: Array, b: Array) -> Array:
-    return _solved(a if op.params[0] == "general" else _symmetric(op, a), b)
+    return _solved(a, b)
 
 
 def _solve_triangular(op: Any, a: Array, b: Array) -> Array:

@@ -30,7 +30,7 @@ from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.differentials import count_to
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
-from relgraph.relations.kanren.goals import calco, floato
+from relgraph.relations.kanren.goals import calco, checko, floato
 
 
 def dtype_of(x: Any) -> str:
@@ -98,10 +98,21 @@ def pair_casto(g, x, t, u):
 # Reductions and what runs along an axis.
 
 
+def numbero(g: Any) -> Any:
+    """Relate nodes without dimensions."""
+    return checko(is_number, g, label=f"{g!r} is a number")
+
+
+def is_number(g: Any) -> bool:
+    """Return True for a node without dimensions."""
+    return bool(g.ndim == 0)
+
+
 @adjoint
 def pair_sumo(g, x, a, b):
     """<g, sum(x, a)> = <expand_dims(g, a), x>."""
     yield pair(g, Sum(a, True)(x)), pair(g, x)
+    yield pair(g, Sum(a, False)(x)), pair(g, x), numbero(g)
     yield pair(g, Sum(a, False)(x)), pair(ExpandDims(b)(g), x), calco(b, axes_of, a, x)
 
 
@@ -109,6 +120,7 @@ def pair_sumo(g, x, a, b):
 def pair_meano(g, x, a, b, n):
     """<g, mean(x, a)> = <expand_dims(g, a) / n, x>, n being the number of elements of a mean."""
     yield pair(g, Mean(a, True)(x)), pair(g / n, x)
+    yield pair(g, Mean(a, False)(x)), pair(g / n, x), numbero(g)
     yield pair(g, Mean(a, False)(x)), pair(ExpandDims(b)(g / n), x), calco(b, axes_of, a, x)
 
 
@@ -247,35 +259,31 @@ def pair_cumsumo(g, x, a, r):
 
 
 def part_of_join(g: Any, k: int, before: Any, x: Any) -> Any:
-    """Return the part of ``g`` that an operand of a join has there, in its shape."""
-    if g.ndim < -k:
-        return None
+    """Return the part of ``g`` that an operand of a join has there."""
     start = 0
     for y in before:
         start = start + y.shape[k]
     rest = [slice(None)] * (-1 - k)
-    part = g[(..., slice(start, start + x.shape[k]), *rest)]
-    return part if part.type.shape == x.type.shape else broadcast_to(part, x.shape)
+    return g[(..., slice(start, start + x.shape[k]), *rest)]
 
 
-def layer_of_stack(g: Any, k: int, before: Any) -> Any:
-    """Return the part of ``g`` that an operand of a stack has there."""
-    if g.ndim < -k:
-        return None
-    return g[(..., len(before), *[slice(None)] * (-1 - k))]
+def part_and_rest(g: Any, k: int, before: Any, x: Any, after: Any) -> Any:
+    """Return the inner product with one operand of a join, and with the join of the others."""
+    rest = Concatenate(k)(*before, zeros_like(x), *after)
+    return pair(part_of_join(g, k, before, x), x) + pair(g, rest)
 
 
-@adjoint(where=lambda x, z: (varieso(x), calco(z, zeros_like, x)))
-def pair_joino(g, a, x, b, k, z, h):
+def layer_and_rest(g: Any, k: int, before: Any, x: Any, after: Any) -> Any:
+    """Return the inner product with one operand of a stack, and with the stack of the others."""
+    layer = g[(..., len(before), *[slice(None)] * (-1 - k))]
+    return pair(layer, x) + pair(g, Stack(k)(*before, zeros_like(x), *after))
+
+
+@adjoint(where=lambda x: varieso(x))
+def pair_joino(g, a, x, b, k, r):
     """<g, concatenate(a, x, b)> = <part of g, x> + <g, concatenate(a, 0, b)>, and so for stack."""
-    joined = calco(h, part_of_join, g, k, a, x)
-    yield (
-        pair(g, Concatenate(k)(*a, x, *b)),
-        pair(h, x) + pair(g, Concatenate(k)(*a, z, *b)),
-        joined,
-    )
-    layered = calco(h, layer_of_stack, g, k, a)
-    yield pair(g, Stack(k)(*a, x, *b)), pair(h, x) + pair(g, Stack(k)(*a, z, *b)), layered
+    yield pair(g, Concatenate(k)(*a, x, *b)), r, calco(r, part_and_rest, g, k, a, x, b)
+    yield pair(g, Stack(k)(*a, x, *b)), r, calco(r, layer_and_rest, g, k, a, x, b)
 
 
 RELATIONS = relations_in(globals())

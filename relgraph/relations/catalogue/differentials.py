@@ -244,8 +244,7 @@ def others(u: Any, axis: int) -> Any:
     def reverse(x: Any) -> Any:
         return x[(..., slice(None, None, -1), *rest)]
 
-    factors = before(u) * reverse(before(reverse(u)))
-    return factors if factors.type.shape == u.type.shape else broadcast_to(factors, u.shape)
+    return before(u) * reverse(before(reverse(u)))
 
 
 def other_factors(a: Any, u: Any) -> Any:
@@ -261,13 +260,15 @@ def other_factors(a: Any, u: Any) -> Any:
     return transpose(reshape(others(flat, -1), turned.shape), inverse)
 
 
-@differential
-def d_prodo(u, a, k, c):
-    """d(prod(u)) = sum(c d(u)) along one axis or all, c being the product of the others.
+def product_differential(a: Any, k: bool, u: Any, du: Any) -> Any:
+    """Return the sum of each d(u) times the product of the others."""
+    return Sum(a, k)(other_factors(a, u) * du)
 
-    It is right at zeros, too.
-    """
-    yield d(Prod(a, k)(u)), Sum(a, k)(c * d(u)), calco(c, other_factors, a, u)
+
+@differential
+def d_prodo(u, a, k, x):
+    """d(prod(u)) is the sum of each d(u) times the product of the others, also at zeros."""
+    return d(Prod(a, k)(u)), x, calco(x, product_differential, a, k, u, d(u))
 
 
 @differential

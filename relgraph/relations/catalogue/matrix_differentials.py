@@ -156,13 +156,18 @@ def d_eigho(A, k):
     yield d(Eigvalsh(k)(A)), Diagonal(0)(turned)
 
 
+def kron_differential(A: Any, B: Any, dA: Any, dB: Any) -> Any:
+    """Return kron(d(A), B) + kron(A, d(B))."""
+    return kron(dA, B) + kron(A, dB)
+
+
 @differential
-def d_krono(A, B):
+def d_krono(A, B, x):
     """d(kron(A, B)) = kron(d(A), B) + kron(A, d(B)), and block_diag is linear in both.
 
     Source: MN, chapter 9.
     """
-    yield d(kron(A, B)), kron(d(A), B) + kron(A, d(B))
+    yield d(kron(A, B)), x, calco(x, kron_differential, A, B, d(A), d(B))
     yield d(block_diag(A, B)), block_diag(d(A), d(B))
 
 
