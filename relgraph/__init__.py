@@ -133,6 +133,7 @@ if TYPE_CHECKING:
     from relgraph.api.jacobians import jacobian as jacobian
     from relgraph.api.jit import jit as jit
     from relgraph import cache as cache
+    from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.prove import prove as prove
     from relgraph.checking.check import check as check
@@ -169,6 +170,8 @@ _LAZY = {
     ),
     **dict.fromkeys(("hessian", "hvp", "jacobian"), "relgraph.api.jacobians"),
     "jit": "relgraph.api.jit",
+    "derivative": "relgraph.api.formulas",
+    "antiderivative": "relgraph.api.formulas",
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
