@@ -27,24 +27,19 @@ from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
-from relgraph.relations.catalogue.differentials import count_to
+from relgraph.relations.catalogue.differentials import count_to, dtype_of
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, checko, floato
 
 
-def dtype_of(x: Any) -> str:
-    """Return the name of a dtype."""
-    return str(x.dtype.name)
-
-
 def axes_of(a: Any, x: Any) -> tuple[int, ...]:
-    """Return the reduced axes, also where all are."""
+    """Return the axes that a reduction removes; None stands for all."""
     return tuple(range(-x.ndim, 0)) if a is None else a
 
 
 def reduced_size(a: Any, x: Any) -> Any:
-    """Return how many elements one mean is of."""
+    """Return the number of elements of each mean."""
     sizes = [x.shape[i] for i in axes_of(a, x)]
     total = 1
     for size in sizes:
@@ -52,15 +47,15 @@ def reduced_size(a: Any, x: Any) -> Any:
     return constant(total, x.dtype) if isinstance(total, int) else Cast(x.dtype.name)(total)
 
 
-def undone(a: Any) -> tuple[int, ...]:
-    """Return the permutation that undoes one."""
+def inverse_permutation(a: Any) -> tuple[int, ...]:
+    """Return the permutation that undoes another one."""
     n = len(a)
     return tuple((np.argsort([i % n for i in a]) - n).tolist())
 
 
 @adjoint
 def pair_addo(g, x, y):
-    """<g, x + y> = <g, x> + <g, y>, and so for differences."""
+    """<g, x + y> = <g, x> + <g, y>, and <g, x - y> = <g, x> + <-g, y>."""
     yield pair(g, x + y), pair(g, x) + pair(g, y)
     yield pair(g, x - y), pair(g, x) + pair(-g, y)
 
@@ -95,7 +90,7 @@ def pair_casto(g, x, t, u):
     return pair(g, Cast(t)(x)), pair(Cast(u)(g), x)
 
 
-# Reductions and what runs along an axis.
+# Reductions.
 
 
 def numbero(g: Any) -> Any:
@@ -176,7 +171,7 @@ def pair_checko(g, x, c, m, s):
     yield pair(g, SpecifyShape(s)(x)), pair(g, x)
 
 
-@adjoint(where=lambda a, b: calco(b, undone, a))
+@adjoint(where=lambda a, b: calco(b, inverse_permutation, a))
 def pair_transposeo(g, x, a, b):
     """<g, transpose(x, a)> = <transpose(g, b), x>, where b undoes a."""
     return pair(g, Transpose(a)(x)), pair(Transpose(b)(g), x)

@@ -4,10 +4,8 @@ The right sides are linear in the differentials.  Forward mode puts tangents in 
 reverse mode transposes them by :mod:`relgraph.relations.catalogue.adjoints`, and rewriting by these
 relations alone gives derivatives as formulas.  No mode runs them.
 
-J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., is cited as MN, and
-M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation, 2008, as Giles.  Where no source is given, it is the sum, product or chain rule of
-MN, chapter 5.
+J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., is cited as MN.  Where no
+source is given, it is the sum, product or chain rule of MN, chapter 5.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import inspect
 from typing import Any
 
 from relgraph.ir.node import constant
-from relgraph.ir.op import GetItem
 from relgraph.numpy.creation import arange
 from relgraph.ops import elementwise
 from relgraph.ops.concatenate import Concatenate
@@ -34,8 +31,6 @@ from relgraph.ops.indexing.update import (
     SetIndex,
 )
 from relgraph.ops.inputs import Assume
-from relgraph.ops.linalg.blocks import BlockDiag, Kron
-from relgraph.ops.linalg.solve import Det, Inv, Slogdet
 from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.reductions import Bottom, LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum, Top
 from relgraph.ops.shape import ExpandDims, broadcast_to, reshape
@@ -48,8 +43,6 @@ from relgraph.relations.relation import Relation
 
 clip, where = Elementwise("clip"), elementwise.where
 maximum, minimum = elementwise.maximum, elementwise.minimum
-kron, block_diag = Kron(), BlockDiag()
-inv, det, slogdet, second = Inv(), Det(), Slogdet(), GetItem(1)
 
 
 def axes_of(a: int) -> tuple[int, ...]:
@@ -110,7 +103,10 @@ def d_whereo(c, x, y):
 
 @differential
 def d_maximumo(x, y):
-    """d(maximum(x, y)) is d(x) or d(y), and their mean where x = y; so for minimum."""
+    """d(maximum(x, y)) is that of the larger operand, and the mean of both where x = y.
+
+    The differential of the minimum is that of the smaller operand.
+    """
     mean = 0.5 * (d(x) + d(y))
     yield d(maximum(x, y)), where(x > y, d(x), where(elementwise.equal(x, y), mean, d(y)))
     yield d(minimum(x, y)), where(x < y, d(x), where(elementwise.equal(x, y), mean, d(y)))
@@ -118,7 +114,7 @@ def d_maximumo(x, y):
 
 @differential
 def d_clipo(x, a, b):
-    """d(clip(x, a, b)) is d(a) below a, d(b) above b, and d(x) else, on the bounds too."""
+    """d(clip(x, a, b)) is d(a) below a, d(b) above b, and d(x) otherwise, also on the bounds."""
     return d(clip(x, a, b)), where(maximum(x, a) > b, d(b), where(x < a, d(a), d(x)))
 
 
@@ -139,7 +135,7 @@ def d_outero(x, y):
 
 @differential
 def d_softmaxo(x, a, b):
-    """d(softmax(x)) = y (d(x) - sum(y d(x))), y = softmax(x), and log_softmax likewise."""
+    """d(y) = y (d(x) - sum(y d(x))) for y = softmax(x); d(log(y)) = d(x) - sum(y d(x))."""
     y, z = Softmax(a)(x), LogSoftmax(a)(x)
     one = calco(b, axes_of, a)
     yield d(y), y * (d(x) - Sum(b, True)(y * d(x))), one
@@ -153,7 +149,7 @@ def dtype_of(x: Any) -> str:
 
 @differential(where=lambda x, t: calco(t, dtype_of, x))
 def d_maxo(x, a, k, t):
-    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise.
+    """d(max(x)) is the mean of d(x) over the largest elements, and d(min(x)) over the smallest.
 
     With an initial value of -infinity, the maximum of nothing has the differential 0.
     """
@@ -191,10 +187,10 @@ def d_logsumexpo(x, a, k):
 
 @differential(where=lambda x, t: calco(t, dtype_of, x))
 def d_updateo(x, v, s, k, t):
-    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add.
+    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and d(x.at[s].add(v)) = d(x).at[s].add(d(v)).
 
-    Multiplication sets the part to x[s] v where no element is named twice.  Of x[s] and v, those
-    that are the maximum share its differential, and so for the minimum.
+    ``multiply`` sets the part to x[s] v, if the key names no element twice.  For ``max`` and
+    ``min``, the differential is the mean of those of the operands that equal the result.
     """
     for update in (SetIndex, AddIndex):
         yield d(update(s)(x, v, *k)), update(s)(d(x), d(v), *k)
@@ -234,7 +230,7 @@ def d_einsumo(s, u, v, w, x):
 
 
 def others(u: Any, axis: int) -> Any:
-    """Return for each element the product of the other ones along an axis."""
+    """Return, for each element, the product of the other elements along an axis."""
     rest = [slice(None)] * (-1 - axis)
     one = 0 * u[(..., slice(0, 1), *rest)] + 1
 
@@ -248,7 +244,7 @@ def others(u: Any, axis: int) -> Any:
 
 
 def other_factors(a: Any, u: Any) -> Any:
-    """Return for each element the product of the others that a product takes."""
+    """Return, for each element, the product of the other elements that ``prod`` multiplies."""
     axes = tuple(range(-u.ndim, 0)) if a is None else a
     if len(axes) == 1:
         return others(u, axes[0])
@@ -284,16 +280,16 @@ def count_to(n: Any) -> Any:
     return Cumsum(-1)(broadcast_to(constant(1, "int64"), (n,))) - 1
 
 
-def along(x: Any, places: Any, axis: int) -> Any:
-    """Return the elements of ``x`` at some places along an axis, for each of its lines."""
+def along(x: Any, indices: Any, axis: int) -> Any:
+    """Return elements of ``x`` along an axis by their indices, as ``take_along_axis``."""
     if x.ndim == 1:
-        return x[places]
-    x, places = moveaxis(x, axis, -1), moveaxis(places, axis, -1)
+        return x[indices]
+    x, indices = moveaxis(x, axis, -1), moveaxis(indices, axis, -1)
     shape, n = x.shape, x.shape[-1]
     flat = reshape(x, (-1,))
-    lines = reshape(places, (-1, n))
-    at = lines + ExpandDims((-1,))(count_to(lines.shape[0]) * n)
-    return moveaxis(reshape(flat[reshape(at, (-1,))], shape), -1, axis)
+    lines = reshape(indices, (-1, n))
+    positions = lines + ExpandDims((-1,))(count_to(lines.shape[0]) * n)
+    return moveaxis(reshape(flat[reshape(positions, (-1,))], shape), -1, axis)
 
 
 def sorted_along(x: Any, u: Any, axis: int) -> Any:
@@ -302,7 +298,7 @@ def sorted_along(x: Any, u: Any, axis: int) -> Any:
 
 
 def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
-    """Return the elements of ``x`` at the last place where ``u`` has been as extreme as ``y``."""
+    """Return the elements of ``x`` at the last index so far at which ``u`` equals ``y``."""
     n = count_to(u.shape[axis])
     n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
     return along(x, Cummax(axis)(where(elementwise.equal(u, y), n, 0)), axis)
@@ -310,7 +306,10 @@ def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
 
 @differential
 def d_sorto(u, a, x):
-    """d(sort(u)) = d(u)[argsort(u)], and so for cummax and cummin; of ties, one is taken."""
+    """d(sort(u)) = d(u)[argsort(u)], and d(cummax(u)) is d(u) at the last index of the maximum.
+
+    The differential of cummin is d(u) at the last index of the minimum.
+    """
     yield d(Sort(a)(u)), x, calco(x, sorted_along, d(u), u, a)
     for running in (Cummax, Cummin):
         y = running(a)(u)
