@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 from relgraph.api import graph_derivatives as graphs
@@ -16,7 +16,7 @@ from relgraph.api.function_derivatives import (
     positions_of,
 )
 from relgraph.api.graph_derivatives import Nodes, direction
-from relgraph.api.linear_programs import linear_program
+from relgraph.api.linear_programs import evaluated, linear_program
 from relgraph.api.pytrees import filled, flattened
 from relgraph.api.tracing import Tracer
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
@@ -100,22 +100,6 @@ def positions(argnums: Any) -> Any:
     return tuple(argnums) if isinstance(argnums, list) else argnums
 
 
-@lru_cache(maxsize=256)
-def _cached(transform: Callable[..., Any], function: Any, options: Options) -> Derivative:
-    return Derivative(transform, function, options)
-
-
-def derivative(transform: Callable[..., Any], function: Any, options: Options) -> Derivative:
-    """Return the derivative of a function, the same object as before if there is one.
-
-    So its programs are found again when ``rg.jvp(f, ...)`` is called again.
-    """
-    try:
-        return _cached(transform, function, options)
-    except TypeError:  # a callable object that cannot be hashed
-        return Derivative(transform, function, options)
-
-
 def _function_gradient(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
     argnums, has_aux = options.argnums, options.has_aux
     traced = OnInputs(function, args, kwargs, positions_of(argnums, args), has_aux)
@@ -132,7 +116,7 @@ def _of_loss(loss: Any, wrt: Any, options: Options) -> Any:
     name = "value_and_grad" if options.with_value else "grad"
     if is_function(loss):
         no_nodes(wrt, name)
-        return derivative(_function_gradient, loss, options)
+        return Derivative(_function_gradient, loss, options)
     graph = OnGraph(loss, wrt, name)
     value, parts = graphs.gradient(graph.loss, graph.wrt, options.stabilize)
     gradients = graph.like_wrt(parts)
@@ -244,11 +228,15 @@ def value_and_grad(
     return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize, True))
 
 
-def _function_jvp(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
-    primals, tangents = args
+def at_arguments(build: Callable[..., Any], *args: Any) -> Any:
+    """Return what a function builds: in a trace and for graphs a graph, for arrays its value."""
+    return build(*args) if is_tracing() or holds_graphs(args) else evaluated(build, *args)
+
+
+def _function_jvp(function: Any, stabilize: bool, primals: Any, tangents: Any) -> Any:
     traced = OnInputs(function, primals, {}, range(len(primals)))
     nodes = directions(tangents, traced.wrt, "tangent")
-    outputs, wrt = prepared(traced, options.stabilize)
+    outputs, wrt = prepared(traced, stabilize)
     pushed = graphs.pushed_forward(outputs, wrt, nodes)
     return traced.close((traced.like_result(outputs), traced.like_result(pushed)))
 
@@ -292,7 +280,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, *, stabilize: bool = True) -> Any
     """
     if is_function(outputs):
         primals, along = arguments(wrt, "primals"), arguments(tangents, "tangents")
-        return derivative(_function_jvp, outputs, Options(stabilize=stabilize))(primals, along)
+        return at_arguments(partial(_function_jvp, outputs, stabilize), primals, along)
     graph = OnGraph(outputs, wrt, "jvp")
     nodes = directions(tangents, graph.wrt, "tangent")
     values, inputs = prepared(graph, stabilize)
