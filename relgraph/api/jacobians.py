@@ -7,19 +7,18 @@ from functools import partial
 from typing import Any
 
 from relgraph.api import graph_derivatives as graphs
-from relgraph.api.function_derivatives import Derivative, OnInputs, one_output, positions_of
-from relgraph.api.gradients import (
+from relgraph.api.differentiation import (
     OnGraph,
-    Options,
-    arguments,
-    at_arguments,
+    OnInputs,
     directions,
     is_function,
-    no_nodes,
-    positions,
+    one_output,
     prepared,
 )
+from relgraph.api.function_derivatives import Derivative, Options, positions, positions_of
+from relgraph.api.gradients import arguments, no_nodes
 from relgraph.api.graph_derivatives import Nodes
+from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import rebuilt
 from relgraph.errors import checks_arguments
 from relgraph.ir.node import Variable

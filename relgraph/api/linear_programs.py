@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.api.differentiation import holds_graphs, node_of
 from relgraph.api.function import Function, function
-from relgraph.api.function_derivatives import node_of
 from relgraph.api.pytrees import filled, flattened, rebuilt
 from relgraph.api.tracing import Tracer, tracing
 from relgraph.errors import ArgumentError
+from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
 
@@ -55,6 +56,11 @@ def evaluated(build: Callable[..., Any], *args: Any) -> Any:
         result = build(*[rebuilt(x, arguments.traced, name) for x, name in named])
     program = _compiled(FunctionGraph(arguments.inputs, _nodes(result)))
     return filled(result, program(*arguments.arrays))
+
+
+def at_arguments(build: Callable[..., Any], *args: Any) -> Any:
+    """Return what a function builds: in a trace and for graphs a graph, for arrays its value."""
+    return build(*args) if is_tracing() or holds_graphs(args) else evaluated(build, *args)
 
 
 def linear_program(

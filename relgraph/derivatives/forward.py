@@ -70,7 +70,7 @@ def _only(right: Variable, operands: Collection[Variable]) -> Variable | None:
     """Return a right side with zeros for the differentials of all other operands."""
     order = toposort(right)
     dependent = varied(order, operands)
-    check_partials(dependent)
+    check_partials(order, dependent)
     image: dict[Variable, Variable | None] = {}  # None stands for zeros
     for x in order:
         inputs = [image[i] for i in x.inputs]

@@ -111,10 +111,10 @@ def varied(order: Iterable[Variable], operands: Collection[Variable]) -> set[Var
     return dependent
 
 
-def check_partials(dependent: Iterable[Variable]) -> None:
+def check_partials(order: Iterable[Variable], dependent: Collection[Variable]) -> None:
     """Raise DerivativeError if an operand varies by which there is no partial derivative."""
-    for x in dependent:
-        if x.op is no_partial:
+    for x in order:
+        if x.op is no_partial and x in dependent:
             raise DerivativeError(
                 f"there is no derivative with respect to the operand {x.inputs[0].inputs[0]}",
                 fix="Take it for a constant with rg.stop_gradient, as the order of a Bessel "
@@ -152,7 +152,7 @@ def transposed(
     """
     order = toposort(right)
     dependent = varied(order, operands)
-    check_partials(dependent)
+    check_partials(order, dependent)
     waiting, cotangents = {right: g}, dict[Variable, Variable]()
     with varying(dependent):
         for y in reversed(order):
