@@ -83,12 +83,7 @@ def positions_of(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
 class Options(NamedTuple):
     """What a derivative of a function depends on, beside the function."""
 
-    argnums: int | tuple[int, ...] = 0
+    argnums: int | Sequence[int] = 0
     has_aux: bool = False
     stabilize: bool = True
     with_value: bool = False
-
-
-def positions(argnums: Any) -> Any:
-    """Return ``argnums`` as a value that can be hashed."""
-    return tuple(argnums) if isinstance(argnums, list) else argnums

@@ -16,7 +16,7 @@ from relgraph.api.differentiation import (
     one_output,
     prepared,
 )
-from relgraph.api.function_derivatives import Derivative, Options, positions, positions_of
+from relgraph.api.function_derivatives import Derivative, Options, positions_of
 from relgraph.api.linear_programs import at_arguments, linear_program
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
 from relgraph.ir.dispatch import is_tracing
@@ -115,7 +115,7 @@ def grad(
     >>> rg.grad(lambda x, y: np.sum(x**2 * y), argnums=(0, 1))(np.array([1.0, 2.0]), 3.0)
     (array([ 6., 12.]), np.float64(5.0))
     """
-    return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize))
+    return _of_loss(loss, wrt, Options(argnums, has_aux, stabilize))
 
 
 @checks_arguments
@@ -147,7 +147,7 @@ def value_and_grad(
     >>> f(np.array([1.0, 2.0]))
     (np.float64(5.0), array([2., 4.]))
     """
-    return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize, True))
+    return _of_loss(loss, wrt, Options(argnums, has_aux, stabilize, True))
 
 
 def _function_jvp(function: Any, stabilize: bool, primals: Any, tangents: Any) -> Any:

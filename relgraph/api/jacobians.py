@@ -15,7 +15,7 @@ from relgraph.api.differentiation import (
     one_output,
     prepared,
 )
-from relgraph.api.function_derivatives import Derivative, Options, positions, positions_of
+from relgraph.api.function_derivatives import Derivative, Options, positions_of
 from relgraph.api.gradients import arguments, no_nodes
 from relgraph.api.graph_derivatives import Nodes
 from relgraph.api.linear_programs import at_arguments
@@ -102,9 +102,7 @@ def jacobian(
     """
     if is_function(outputs):
         no_nodes(wrt, "jacobian")
-        return Derivative(
-            _function_jacobian, outputs, Options(positions(argnums), stabilize=stabilize)
-        )
+        return Derivative(_function_jacobian, outputs, Options(argnums, stabilize=stabilize))
     graph = OnGraph(outputs, wrt, "jacobian")
     values, inputs = prepared(graph, stabilize)
     rows = graphs.jacobians(values, inputs, None)
@@ -146,7 +144,7 @@ def hessian(
     """
     if is_function(loss):
         no_nodes(wrt, "hessian")
-        return Derivative(_function_hessian, loss, Options(positions(argnums), stabilize=stabilize))
+        return Derivative(_function_hessian, loss, Options(argnums, stabilize=stabilize))
     graph = OnGraph(loss, wrt, "hessian")
     rows = _hessian(graph.loss, graph.wrt, stabilize)
     return _nested(wrt, [graph.like_wrt(row) for row in rows])
