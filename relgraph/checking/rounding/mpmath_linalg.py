@@ -112,10 +112,11 @@ def _solve(op: Any, a: Array, b: Array) -> Array:
 
 
 def _solve_triangular(op: Any, a: Array, b: Array) -> Array:
-    a = (np.tril if op.lower else np.triu)(a)
-    if op.unit_diagonal:
-        a = a + np.diag(1 - np.diagonal(a))
-    return _solved(a.T if op.trans else a, b)
+    lower, trans, unit = op.params
+    a = (np.tril if lower else np.triu)(a)
+    if unit:
+        a[np.diag_indices(len(a))] = mpmath.mpf(1)
+    return _solved(a.T if trans else a, b)
 
 
 def _cho_solve(op: Any, a: Array, b: Array) -> Array:
