@@ -254,6 +254,10 @@ class DeviceMemoryError(RelgraphError, MemoryError):
     """A device does not have enough free memory."""
 
 
+class StateLostError(RelgraphError, RuntimeError):
+    """A shared variable whose memory a call wrote over without finishing."""
+
+
 class CaptureError(RelgraphError, RuntimeError):
     """A call on a GPU that cannot be recorded, or arrays that do not fit a recorded one."""
 

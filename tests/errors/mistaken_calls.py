@@ -286,6 +286,26 @@ def device_memory():
 
 
 @mistake
+def update_of_an_input():
+    """an update of an input that is not shared"""
+    return rg.function([x], x, updates={x: x + 1})
+
+
+@mistake
+def circular_givens():
+    """givens that depend on each other"""
+    return rg.function([], x, givens={x: y + 1, y: 2 * x})
+
+
+@mistake
+def lost_value():
+    """a shared variable whose memory was half written"""
+    w = rg.shared([1.0, 2.0], name="w")
+    w.storage.array = None  # as a program leaves it that runs out of memory
+    return w.get_value()
+
+
+@mistake
 def recorded_on_the_cpu():
     """recording a call that no GPU makes"""
     return add_function().capture(np.ones(3), np.ones(3))
