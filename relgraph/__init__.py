@@ -167,7 +167,7 @@ _LAZY = {
 _MODULES = {"errors", "numpy"}  # of those that are imported by now
 
 _PUBLIC = sorted(
-    {"__version__", "cache", "cuda", "optdb", *_LAZY}
+    {"__version__", "cache", "cuda", "interop", "optdb", *_LAZY}
     | {
         name
         for name, value in globals().items()
@@ -188,6 +188,8 @@ def __getattr__(name: str) -> Any:
             return default_database()
         if name == "cache":
             return _import_module("relgraph.cache")
+        if name == "interop":
+            return _import_module("relgraph.interop")
         if name == "cuda":
             return _import_module("relgraph.api.cuda")
         if name in _LAZY:
