@@ -1,4 +1,4 @@
-"""PyTensor: load its graphs, compile them by relgraph, run its functions in the mode ``RELGRAPH``."""
+"""PyTensor: its graphs as relgraph's, and functions of PyTensor that relgraph compiles."""
 
 from __future__ import annotations
 

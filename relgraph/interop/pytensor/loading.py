@@ -16,10 +16,13 @@ from relgraph.api.shared import shared
 from relgraph.errors import ArgumentError, UnsupportedOpError, kind_of
 from relgraph.interop.pytensor import linear_algebra, tensors
 from relgraph.interop.pytensor.scalars import REFUSED, SCALARS, applied
+from relgraph.interop.pytensor.special import ElementLoop
 from relgraph.interop.pytensor.tensors import Unsupported
+from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant as Fixed
 from relgraph.ir.node import Variable as Graph
 from relgraph.ir.node import constant, make_input
+from relgraph.ir.op import GetItem
 from relgraph.ir.types import DTYPES, TensorType
 
 TABLE: dict[str, Callable[..., Any]] = {**tensors.TABLE, **linear_algebra.TABLE}
@@ -79,21 +82,36 @@ class Loader:
         """Return what an op computes from operands; ``node`` has the types of its results."""
         name = op_name(op, TABLE)
         if name is not None:
-            return TABLE[name](self, op, node, *operands)
-        if hasattr(op, "fgraph"):
+            return TABLE[name](tensors.Use(self, op, node), *operands)
+        if hasattr(op, "fgraph") and not is_refused(op):
             results = self.inline(op.fgraph, operands)
             return results if len(results) > 1 else results[0]
         raise Unsupported(reason_of(op))
 
     def scalar(self, op: Any, node: Any, operands: Sequence[Any]) -> Any:
         """Return what a scalar op computes elementwise."""
-        if hasattr(op, "fgraph") and op_name(op, REFUSED) is None:
+        if op_name(op, {"ScalarLoop": None}):
+            return self._loop(op, operands)
+        if hasattr(op, "fgraph"):
             results = self.inline(op.fgraph, operands)
             return results if len(results) > 1 else results[0]
         name = op_name(op, SCALARS)
         if name is None:
             raise Unsupported(reason_of(op))
         return applied(name, operands, node.outputs[0].type.dtype)
+
+    def _loop(self, op: Any, operands: Sequence[Any]) -> Any:
+        """Return the results of a loop on scalars, which runs elementwise."""
+        inputs = [
+            make_input(f"s{i}", TensorType(x.type.dtype, (None,)))
+            for i, x in enumerate(op.fgraph.inputs)
+        ]
+        loader = Loader(dict(zip(op.fgraph.inputs, inputs, strict=True)))
+        step = FunctionGraph(inputs, loader.load(op.fgraph.outputs))
+        self.missing.update(loader.missing)
+        both = ElementLoop(step, op.is_while)(*operands)
+        results = [GetItem(i)(both) for i in range(len(step.outputs))]
+        return results if len(results) > 1 else results[0]
 
     def _translate(self, node: Apply[Any, Any]) -> None:
         operands = [self.image(x) for x in node.inputs]
@@ -238,6 +256,11 @@ def op_name(op: Any, table: Mapping[str, Any]) -> str | None:
         if cls.__name__ in table:
             return str(cls.__name__)
     return None
+
+
+def is_refused(op: Any) -> bool:
+    """Return True for an op that is refused, although it has an inner graph."""
+    return any(op_name(op, dict.fromkeys(names)) for names in tensors.REFUSED.values())
 
 
 def reason_of(op: Any) -> str:

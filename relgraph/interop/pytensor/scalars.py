@@ -13,7 +13,7 @@ import numpy as np
 
 import relgraph.ops.elementwise as ew
 from relgraph.interop.pytensor.special import SpecialFunction
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.types import TensorType
 from relgraph.numpy.ufuncs import deg2rad, rad2deg
 from relgraph.ops.shape import broadcast_to, dim
@@ -56,9 +56,9 @@ def filled_like(like: Variable, x: Variable) -> Variable:
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
     """Return ``x`` clipped as PyTensor does where the bounds cross: to the lower one."""
-    if isinstance(low, Constant) and isinstance(high, Constant) and low.uniform is not None:
-        if high.uniform is not None and low.uniform <= high.uniform:
-            return ew.clip(x, low, high)
+    bounds = [b.uniform for b in (low, high) if isinstance(b, Constant) and b.uniform is not None]
+    if len(bounds) == 2 and bounds[0] <= bounds[1]:
+        return ew.clip(x, low, high)
     return ew.where(ew.less(x, low), low, ew.where(ew.greater(x, high), high, x))
 
 
@@ -194,7 +194,6 @@ SCALARS: dict[str, Scalar] = {
 }
 
 REFUSED = {
-    "ScalarLoop": "it is a loop with a number of steps that depends on values",
     **dict.fromkeys(("Imag", "Angle", "Complex", "ComplexFromPolar"), "its numbers are complex"),
 }
 
@@ -212,8 +211,6 @@ def as_dtype(x: Variable, dtype: str) -> Variable:
     if x.dtype == dtype:
         return x
     if isinstance(x, Constant):
-        from relgraph.ir.node import constant
-
         return constant(x.value.astype(dtype))
     assert isinstance(x.type, TensorType)
     return ew.cast(x, dtype)  # type: ignore[no-any-return]

@@ -1,19 +1,20 @@
 """Ops of PyTensor on arrays: shapes, indices, joins, reductions; one entry an op.
 
-A translation takes the loader, the op, its application and the translated operands, and returns the
-translated result, or a list of several.
+A translation takes a :class:`Use` of the op and the translated operands, and returns the translated
+result, or a list of several.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import relgraph.numpy as rnp
 import relgraph.ops.elementwise as ew
 from relgraph.interop.pytensor.scalars import as_dtype
+from relgraph.interop.pytensor.special import Spline
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import log_softmax, softmax
@@ -26,8 +27,18 @@ class Unsupported(Exception):
     """An op, or a use of it, that has no translation; the text is the reason."""
 
 
+class Use(NamedTuple):
+    """An op to translate, and its application, which has the types of the results."""
+
+    loader: Any
+    op: Any
+    node: Any
+
+
 REFUSED = {
-    "a loop (Scan) has no counterpart: relgraph unrolls loops of a known number of steps": ("Scan",),
+    "a loop (Scan) has no counterpart: relgraph unrolls loops of a known number of steps": (
+        "Scan",
+    ),
     "draws of random numbers are inputs in relgraph": ("RandomVariable", "SymbolicRandomVariable"),
     "it has no counterpart for sparse arrays": ("SparseOp",),
     "it chooses what to compute at the call": ("IfElse",),
@@ -53,12 +64,12 @@ def with_sizes(x: Variable, type_: Any) -> Variable:
 # Elementwise ops and reductions.
 
 
-def _elemwise(loader: Any, op: Any, node: Any, *operands: Any) -> Any:
-    return loader.scalar(op.scalar_op, node, operands)
+def _elemwise(use: Use, *operands: Any) -> Any:
+    return use.loader.scalar(use.op.scalar_op, use.node, operands)
 
 
-def _dimshuffle(loader: Any, op: Any, node: Any, x: Any) -> Any:
-    kept = [axis for axis in op.new_order if axis != "x"]
+def _dimshuffle(use: Use, x: Any) -> Any:
+    kept = [axis for axis in use.op.new_order if axis != "x"]
     dropped = tuple(axis for axis in range(x.ndim) if axis not in kept)
     if dropped:
         x = rnp.squeeze(x, axis=dropped)
@@ -66,16 +77,20 @@ def _dimshuffle(loader: Any, op: Any, node: Any, x: Any) -> Any:
         kept = [order.index(axis) for axis in kept]
     if kept != list(range(len(kept))):
         x = rnp.transpose(x, kept)
-    new = tuple(i for i, axis in enumerate(op.new_order) if axis == "x")
+    new = tuple(i for i, axis in enumerate(use.op.new_order) if axis == "x")
     return expand_dims(x, new) if new else x
 
 
 def _reduction(function: Callable[..., Any], accumulate: bool = False) -> Callable[..., Any]:
-    def translated(loader: Any, op: Any, node: Any, x: Any) -> Any:
-        dtype = node.outputs[0].type.dtype
+    def translated(use: Use, x: Any) -> Any:
+        dtype = use.node.outputs[0].type.dtype
         if accumulate:
-            x = as_dtype(x, getattr(op, "acc_dtype", None) or dtype)
-        axes = None if op.axis is None else tuple(int(a) for a in np.atleast_1d(op.axis))
+            x = as_dtype(x, getattr(use.op, "acc_dtype", None) or dtype)
+        axes = (
+            None
+            if use.op.axis is None or not x.ndim
+            else tuple(map(int, np.atleast_1d(use.op.axis)))
+        )
         return as_dtype(function(x) if axes is None else function(x, axis=axes), dtype)
 
     return translated
@@ -91,19 +106,19 @@ _BY_SCALAR_OP = {
 }
 
 
-def _careduce(loader: Any, op: Any, node: Any, x: Any) -> Any:
-    name = type(op.scalar_op).__name__
+def _careduce(use: Use, x: Any) -> Any:
+    name = type(use.op.scalar_op).__name__
     if name not in _BY_SCALAR_OP:
         raise Unsupported(f"relgraph does not reduce by {name}")
-    return _reduction(_BY_SCALAR_OP[name], name in ("Add", "Mul"))(loader, op, node, x)
+    return _reduction(_BY_SCALAR_OP[name], name in ("Add", "Mul"))(use, x)
 
 
-def _without_zeros(loader: Any, op: Any, node: Any, x: Any) -> Any:
-    return _reduction(rnp.prod, True)(loader, op, node, ew.where(ew.equal(x, 0), 1, x))
+def _without_zeros(use: Use, x: Any) -> Any:
+    return _reduction(rnp.prod, True)(use, ew.where(ew.equal(x, 0), 1, x))
 
 
-def _argmax(loader: Any, op: Any, node: Any, x: Any) -> Any:
-    axes = tuple(range(x.ndim)) if op.axis is None else tuple(int(a) for a in op.axis)
+def _argmax(use: Use, x: Any) -> Any:
+    axes = tuple(range(x.ndim)) if use.op.axis is None else tuple(int(a) for a in use.op.axis)
     if len(axes) > 1:  # over several axes: over one that joins them, at the end
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         x = rnp.transpose(x, [*kept, *axes])
@@ -112,14 +127,14 @@ def _argmax(loader: Any, op: Any, node: Any, x: Any) -> Any:
     return rnp.argmax(x, axis=axes[0])
 
 
-def _cumulative(loader: Any, op: Any, node: Any, x: Any) -> Any:
-    function = rnp.cumsum if op.mode == "add" else rnp.cumprod
-    result = function(reshape(x, (-1,)) if op.axis is None else x, axis=op.axis or 0)
-    return as_dtype(result, node.outputs[0].type.dtype)
+def _cumulative(use: Use, x: Any) -> Any:
+    function = rnp.cumsum if use.op.mode == "add" else rnp.cumprod
+    result = function(reshape(x, (-1,)) if use.op.axis is None else x, axis=use.op.axis or 0)
+    return as_dtype(result, use.node.outputs[0].type.dtype)
 
 
 def _sorted(function: Callable[..., Any]) -> Callable[..., Any]:
-    def translated(loader: Any, op: Any, node: Any, x: Any, axis: Any) -> Any:
+    def translated(use: Use, x: Any, axis: Any) -> Any:
         return function(x, axis=_known_axis(axis))
 
     return translated
@@ -132,32 +147,32 @@ def _known_axis(axis: Any) -> int:
 
 
 def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    def translated(loader: Any, op: Any, node: Any, x: Any) -> Any:
-        return function(x, axis=op.axis)
+    def translated(use: Use, x: Any) -> Any:
+        return function(x, axis=use.op.axis)
 
     return translated
 
 
-def _softmax_grad(loader: Any, op: Any, node: Any, dy: Any, sm: Any) -> Any:
+def _softmax_grad(use: Use, dy: Any, sm: Any) -> Any:
     product = dy * sm
-    return product - rnp.sum(product, axis=op.axis, keepdims=True) * sm
+    return product - rnp.sum(product, axis=use.op.axis, keepdims=True) * sm
 
 
 # Shapes.
 
 
-def _shape(loader: Any, op: Any, node: Any, x: Any) -> Any:
+def _shape(use: Use, x: Any) -> Any:
     sizes = tuple(dim(x, axis) for axis in range(x.ndim))
-    return _vector(loader, [as_size(s) if isinstance(s, Variable) else s for s in sizes], "int64")
+    return _vector(use, [as_size(s) if isinstance(s, Variable) else s for s in sizes], "int64")
 
 
-def _vector(loader: Any, elements: Sequence[Any], dtype: str) -> Any:
+def _vector(use: Use, elements: Sequence[Any], dtype: str) -> Any:
     """Return a vector of scalars, and note its elements."""
     if all(isinstance(x, int) for x in elements):
         return constant(np.array(elements, dtype=dtype))
     nodes = [as_dtype(_node(x), dtype) for x in elements]
     vector = rnp.stack(nodes)
-    loader.vectors[vector] = tuple(elements)
+    use.loader.vectors[vector] = tuple(elements)
     return vector
 
 
@@ -165,35 +180,35 @@ def _node(x: Any) -> Variable:
     return x if isinstance(x, Variable) else constant(np.int64(x))
 
 
-def _make_vector(loader: Any, op: Any, node: Any, *elements: Any) -> Any:
-    dtype = node.outputs[0].type.dtype
+def _make_vector(use: Use, *elements: Any) -> Any:
+    dtype = use.node.outputs[0].type.dtype
     if not elements:
         return constant(np.zeros(0, dtype))
     if np.dtype(dtype).kind in "iu":
-        return _vector(loader, [as_size(x) for x in elements], dtype)
+        return _vector(use, [as_size(x) for x in elements], dtype)
     return rnp.stack([as_dtype(x, dtype) for x in elements])
 
 
-def _reshape(loader: Any, op: Any, node: Any, x: Any, shape: Any) -> Any:
-    return reshape(x, loader.elements(shape))
+def _reshape(use: Use, x: Any, shape: Any) -> Any:
+    return reshape(x, use.loader.elements(shape))
 
 
-def _specify(loader: Any, op: Any, node: Any, x: Any, *sizes: Any) -> Any:
+def _specify(use: Use, x: Any, *sizes: Any) -> Any:
     known = tuple(as_size(s) if isinstance(s, Constant) else None for s in sizes)
     return specify_shape(x, known) if any(s is not None for s in known) else x
 
 
-def _alloc(loader: Any, op: Any, node: Any, x: Any, *sizes: Any) -> Any:
+def _alloc(use: Use, x: Any, *sizes: Any) -> Any:
     return broadcast_to(x, tuple(as_size(s) for s in sizes))
 
 
-def _alloc_empty(loader: Any, op: Any, node: Any, *sizes: Any) -> Any:
-    zero = constant(np.zeros((), node.outputs[0].type.dtype))
+def _alloc_empty(use: Use, *sizes: Any) -> Any:
+    zero = constant(np.zeros((), use.node.outputs[0].type.dtype))
     return broadcast_to(zero, tuple(as_size(s) for s in sizes))
 
 
-def _arange(loader: Any, op: Any, node: Any, *bounds: Any) -> Any:
-    dtype = node.outputs[0].type.dtype
+def _arange(use: Use, *bounds: Any) -> Any:
+    dtype = use.node.outputs[0].type.dtype
     if all(isinstance(x, Constant) for x in bounds):
         return constant(np.arange(*[x.value[()] for x in bounds], dtype=dtype))
     start, stop, step = bounds
@@ -201,34 +216,64 @@ def _arange(loader: Any, op: Any, node: Any, *bounds: Any) -> Any:
         count = stop if step.uniform == 1 else ew.ceil(ew.true_divide(stop, step))
     else:
         count = ew.ceil(ew.true_divide(stop - start, step))
-    count = as_dtype(ew.maximum(count, 0), "int64")
-    ones = broadcast_to(constant(np.int64(1)), (count,))
-    steps = rnp.cumsum(ones) - 1
-    return as_dtype(as_dtype(start, dtype) + as_dtype(steps, dtype) * as_dtype(step, dtype), dtype)
+    steps = _steps(as_dtype(ew.maximum(count, 0), "int64"), dtype)
+    return as_dtype(as_dtype(start, dtype) + steps * as_dtype(step, dtype), dtype)
 
 
-def _eye(loader: Any, op: Any, node: Any, rows: Any, columns: Any, k: Any) -> Any:
+def _steps(count: Any, dtype: str) -> Any:
+    """Return 0, 1, ... up to a number that may be known only at the call."""
+    if isinstance(count, int):
+        return constant(np.arange(count, dtype=dtype))
+    return as_dtype(rnp.cumsum(broadcast_to(constant(np.int64(1)), (count,))) - 1, dtype)
+
+
+def _eye(use: Use, rows: Any, columns: Any, k: Any) -> Any:
     if not isinstance(k, Constant):
         raise Unsupported("its diagonal depends on values")
     rows, columns = as_size(rows), as_size(columns)
-    return rnp.eye(rows, None if columns is rows else columns, int(k.value), dtype=op.dtype)
+    return rnp.eye(rows, None if columns is rows else columns, int(k.value), dtype=use.op.dtype)
 
 
-def _extract_diagonal(loader: Any, op: Any, node: Any, x: Any) -> Any:
-    return diagonal(rnp.moveaxis(x, (op.axis1, op.axis2), (-2, -1)), op.offset)
+def _extract_diagonal(use: Use, x: Any) -> Any:
+    return diagonal(rnp.moveaxis(x, (use.op.axis1, use.op.axis2), (-2, -1)), use.op.offset)
 
 
-def _repeat(loader: Any, op: Any, node: Any, x: Any, repeats: Any) -> Any:
+def _alloc_diagonal(use: Use, x: Any) -> Any:
+    if x.ndim == 1:
+        return rnp.diag(x, use.op.offset)
+    return rnp.moveaxis(diagonals(x, use.op.offset), (-2, -1), (use.op.axis1, use.op.axis2))
+
+
+def diagonals(x: Variable, k: int) -> Variable:
+    """Return matrices of zeros with the vectors of a batch on their diagonal ``k``."""
+    n, dtype = dim(x, -1), x.dtype.name
+    zeros = rnp.zeros((*[dim(x, i) for i in range(x.ndim - 1)], n + abs(k), n + abs(k)), dtype)
+    places = _steps(n, "int64")
+    key = (*[slice(None)] * (x.ndim - 1), places + max(-k, 0), places + max(k, 0))
+    return zeros.at[key].set(x)  # type: ignore[no-any-return]
+
+
+def _nonzero(use: Use, x: Any) -> Any:
+    if not isinstance(x, Constant):
+        raise Unsupported("the number of its results depends on values")
+    return [constant(indices) for indices in np.nonzero(x.value)]
+
+
+def _spline(use: Use, x: Any) -> Any:
+    return Spline(use.op.spline)(x)
+
+
+def _repeat(use: Use, x: Any, repeats: Any) -> Any:
     if not isinstance(repeats, Constant):
         raise Unsupported("its repeats depend on values")
     value = repeats.value
-    return rnp.repeat(x, int(value) if value.ndim == 0 else value.tolist(), axis=op.axis)
+    return rnp.repeat(x, int(value) if value.ndim == 0 else value.tolist(), axis=use.op.axis)
 
 
 # Indices.
 
 
-def _key(loader: Any, idx_list: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+def _key(idx_list: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Return the key of an index: ints where they are known, scalars, arrays, slices, None."""
     if not idx_list:
         return tuple(_entry(x) for x in operands)
@@ -252,12 +297,12 @@ def _entry(x: Any) -> Any:
     return x
 
 
-def _index(loader: Any, op: Any, node: Any, x: Any, *operands: Any) -> Any:
-    key = _key(loader, getattr(op, "idx_list", None), operands)
-    if x in loader.vectors and len(key) == 1 and _is_known(key[0]):
-        part = loader.elements(x)[key[0]]
+def _index(use: Use, x: Any, *operands: Any) -> Any:
+    key = _key(getattr(use.op, "idx_list", None), operands)
+    if x in use.loader.vectors and len(key) == 1 and _is_known(key[0]):
+        part = use.loader.elements(x)[key[0]]
         if isinstance(part, tuple):
-            return _vector(loader, part, x.dtype.name)
+            return _vector(use, part, x.dtype.name)
         return as_dtype(_node(part), x.dtype.name)
     return x[key]
 
@@ -267,34 +312,34 @@ def _is_known(entry: Any) -> bool:
     return all(part is None or isinstance(part, int) for part in parts)
 
 
-def _update(loader: Any, op: Any, node: Any, x: Any, y: Any, *operands: Any) -> Any:
-    part = x.at[_key(loader, getattr(op, "idx_list", None), operands)]
+def _update(use: Use, x: Any, y: Any, *operands: Any) -> Any:
+    part = x.at[_key(getattr(use.op, "idx_list", None), operands)]
     y = as_dtype(y, x.dtype.name)
-    return part.set(y) if op.set_instead_of_inc else part.add(y)
+    return part.set(y) if use.op.set_instead_of_inc else part.add(y)
 
 
-def _make_slice(loader: Any, op: Any, node: Any, *bounds: Any) -> Any:
+def _make_slice(use: Use, *bounds: Any) -> Any:
     return slice(*bounds)
 
 
 # Joins.
 
 
-def _join(loader: Any, op: Any, node: Any, axis: Any, *arrays: Any) -> Any:
-    dtype = node.outputs[0].type.dtype
+def _join(use: Use, axis: Any, *arrays: Any) -> Any:
+    dtype = use.node.outputs[0].type.dtype
     where = _known_axis(axis)
     arrays = tuple(as_dtype(x, dtype) for x in arrays)
-    known = all(x in loader.vectors or isinstance(x, Constant) for x in arrays)
+    known = all(x in use.loader.vectors or isinstance(x, Constant) for x in arrays)
     if known and arrays[0].ndim == 1 and np.dtype(dtype).kind in "iu":
-        return _vector(loader, [e for x in arrays for e in loader.elements(x)], dtype)
+        return _vector(use, [e for x in arrays for e in use.loader.elements(x)], dtype)
     return rnp.concatenate(list(arrays), axis=where) if len(arrays) > 1 else arrays[0]
 
 
-def _split(loader: Any, op: Any, node: Any, x: Any, axis: Any, sizes: Any) -> Any:
+def _split(use: Use, x: Any, axis: Any, sizes: Any) -> Any:
     where = _known_axis(axis) % x.ndim
     first: Any = 0
     parts = []
-    for size in loader.elements(sizes):
+    for size in use.loader.elements(sizes):
         last = first + size
         parts.append(x[(*[slice(None)] * where, slice(first, last))])
         first = last
@@ -304,37 +349,39 @@ def _split(loader: Any, op: Any, node: Any, x: Any, axis: Any, sizes: Any) -> An
 # Checks, copies and products.
 
 
-def _checked(loader: Any, op: Any, node: Any, x: Any, *conditions: Any) -> Any:
+def _checked(use: Use, x: Any, *conditions: Any) -> Any:
     for condition in conditions:
         if isinstance(condition, Constant) and condition.value.all():
             continue
-        x = assert_(x, condition, op.msg or "an assertion does not hold")
+        x = assert_(x, condition, use.op.msg or "an assertion does not hold")
     return x
 
 
-def _same(loader: Any, op: Any, node: Any, x: Any, *others: Any) -> Any:
+def _same(use: Use, x: Any, *others: Any) -> Any:
     return x
 
 
-def _dot(loader: Any, op: Any, node: Any, x: Any, y: Any) -> Any:
-    dtype = node.outputs[0].type.dtype
+def _dot(use: Use, x: Any, y: Any) -> Any:
+    dtype = use.node.outputs[0].type.dtype
     x, y = as_dtype(x, dtype), as_dtype(y, dtype)
     return x * y if x.ndim == 0 or y.ndim == 0 else rnp.matmul(x, y)
 
 
-def _gemm(loader: Any, op: Any, node: Any, z: Any, a: Any, x: Any, y: Any, b: Any) -> Any:
+def _gemm(use: Use, *operands: Any) -> Any:
+    z, a, x, y, b = operands
     return b * z + a * (x @ y)
 
 
-def _gemv(loader: Any, op: Any, node: Any, y: Any, alpha: Any, A: Any, x: Any, beta: Any) -> Any:
+def _gemv(use: Use, *operands: Any) -> Any:
+    y, alpha, A, x, beta = operands
     return beta * y + alpha * (A @ x)
 
 
-def _ger(loader: Any, op: Any, node: Any, A: Any, alpha: Any, x: Any, y: Any) -> Any:
+def _ger(use: Use, A: Any, alpha: Any, x: Any, y: Any) -> Any:
     return A + alpha * rnp.outer(x, y)
 
 
-def _dot22scalar(loader: Any, op: Any, node: Any, x: Any, y: Any, a: Any) -> Any:
+def _dot22scalar(use: Use, x: Any, y: Any, a: Any) -> Any:
     return a * (x @ y)
 
 
@@ -357,7 +404,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "LogSoftmax": _along(log_softmax),
     "SoftmaxGrad": _softmax_grad,
     "Shape": _shape,
-    "Shape_i": lambda loader, op, node, x: _node(as_size(dim(x, op.i))),
+    "Shape_i": lambda use, x: _node(as_size(dim(x, use.op.i))),
     "MakeVector": _make_vector,
     "Reshape": _reshape,
     "SpecifyShape": _specify,
@@ -366,6 +413,9 @@ TABLE: dict[str, Callable[..., Any]] = {
     "ARange": _arange,
     "Eye": _eye,
     "ExtractDiag": _extract_diagonal,
+    "AllocDiag": _alloc_diagonal,
+    "Nonzero": _nonzero,
+    "SplineWrapper": _spline,
     "Repeat": _repeat,
     "ScalarFromTensor": _same,
     "TensorFromScalar": _same,
@@ -391,4 +441,4 @@ TABLE: dict[str, Callable[..., Any]] = {
     "Ger": _ger,
 }
 
-__all__ = ["REFUSED", "TABLE", "Unsupported", "as_size", "with_sizes"]
+__all__ = ["REFUSED", "TABLE", "Unsupported", "Use", "as_size", "diagonals", "with_sizes"]

@@ -67,7 +67,9 @@ CASES: dict[str, Case] = {
     "HyperGeometric": (pm.HyperGeometric, {"N": 20, "k": 8, "n": 6}, K),
     "ICAR": (pm.ICAR, {"W": W}, V),
     "Interpolated": (
-        lambda **kw: pm.Interpolated.dist(np.linspace(-3, 3, 20), np.exp(-np.linspace(-3, 3, 20) ** 2)),
+        lambda **kw: pm.Interpolated.dist(
+            np.linspace(-3, 3, 20), np.exp(-(np.linspace(-3, 3, 20) ** 2))
+        ),
         {},
         V,
     ),
