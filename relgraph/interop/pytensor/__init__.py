@@ -1,7 +1,15 @@
-"""PyTensor: its graphs as relgraph's, and functions of PyTensor that relgraph compiles."""
+"""PyTensor: its graphs as relgraph's, and functions of PyTensor that relgraph compiles.
+
+Importing this module registers the mode ``RELGRAPH`` of ``pytensor.function``.
+"""
 
 from __future__ import annotations
 
+from relgraph.interop.pytensor.linker import compile as compile
+from relgraph.interop.pytensor.linker import mode as mode
+from relgraph.interop.pytensor.linker import register as register
 from relgraph.interop.pytensor.loading import load as load
 
-__all__ = ["load"]
+register()
+
+__all__ = ["compile", "load", "mode", "register"]

@@ -121,7 +121,7 @@ class Loader:
             results = self._known(node) or apply(node.op, node, operands)
         except Unsupported as problem:
             self.missing[str(type(node.op).__name__), str(problem)] += 1
-            results = [self._stand_in(x) for x in node.outputs]
+            results = [self.stand_in(x) for x in node.outputs]
         if not isinstance(results, list | tuple) or len(node.outputs) == 1:
             results = [results] if not isinstance(results, list) else results
         for variable, result in zip(node.outputs, results, strict=True):
@@ -159,7 +159,7 @@ class Loader:
             type_ = type_of(variable)
         except Unsupported as problem:
             self.missing[str(variable.type), str(problem)] += 1
-            return self._stand_in(variable)
+            return self.stand_in(variable)
         if isinstance(variable, SharedVariable):
             value = variable.get_value(borrow=True)
             leaf: Any = shared(value, self._name(variable, "shared"), shape=type_.shape)
@@ -179,7 +179,7 @@ class Loader:
         self._names.add(chosen)
         return chosen
 
-    def _stand_in(self, variable: Any) -> Any:
+    def stand_in(self, variable: Any) -> Any:
         """Return an input in place of a value that is not translated, to go on with the list."""
         dtype = getattr(variable.type, "dtype", "float64")
         shape = getattr(variable.type, "shape", ())
