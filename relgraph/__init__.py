@@ -54,6 +54,9 @@ from relgraph.numpy.reductions import (
 from relgraph.ops.checks import assert_ as assert_, specify_shape as specify_shape, unique as unique
 from relgraph.ops.contraction import Matmul as _Matmul
 from relgraph.ops.cumulative import cummax as cummax, cummin as cummin
+from relgraph.ops.differentials import (
+    d as d, inner_product as inner_product, stop_gradient as stop_gradient,
+)
 from relgraph.ops.elementwise import (
     Elementwise as _Elementwise, ROWS as _ROWS, cast as cast, clip as clip,
 )
@@ -80,6 +83,9 @@ from relgraph.ops.sparse import (
     densify as densify, sparse_matmul as sparse_matmul, sparse_transpose as sparse_transpose,
 )
 from relgraph.porting import counterpart as _counterpart
+from relgraph.relations.differentiation import (
+    adjoint as adjoint, differential as differential, varieso as varieso,
+)
 from relgraph.relations.kanren.goals import (
     assoc_flatten as assoc_flatten, calco as calco, checko as checko, conde as conde,
     conso as conso, constanto as constanto, elementwiseo as elementwiseo, eq as eq, facto as facto,
@@ -117,8 +123,17 @@ if TYPE_CHECKING:
     from relgraph.api.function import (
         function as function,
     )
+    from relgraph.api.gradients import grad as grad
+    from relgraph.api.gradients import jvp as jvp
+    from relgraph.api.gradients import linearize as linearize
+    from relgraph.api.gradients import value_and_grad as value_and_grad
+    from relgraph.api.gradients import vjp as vjp
+    from relgraph.api.jacobians import hessian as hessian
+    from relgraph.api.jacobians import hvp as hvp
+    from relgraph.api.jacobians import jacobian as jacobian
     from relgraph.api.jit import jit as jit
     from relgraph import cache as cache
+    from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.prove import prove as prove
     from relgraph.api.shared import Shared as Shared, shared as shared
@@ -152,7 +167,13 @@ _LAZY = {
     "cost": "relgraph.costs.program",
     "check": "relgraph.checking.check",
     "explain": "relgraph.api.explain",
+    **dict.fromkeys(
+        ("grad", "jvp", "linearize", "value_and_grad", "vjp"), "relgraph.api.gradients"
+    ),
+    **dict.fromkeys(("hessian", "hvp", "jacobian"), "relgraph.api.jacobians"),
     "jit": "relgraph.api.jit",
+    "derivative": "relgraph.api.formulas",
+    "antiderivative": "relgraph.api.formulas",
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",

@@ -150,6 +150,10 @@ class DerivativeError(RelgraphError):
     """A derivative that is not defined, or not declared."""
 
 
+class NotFoundError(RelgraphError, LookupError):
+    """A search that ended without a result; there may be one nevertheless."""
+
+
 class UnsupportedAttributeError(RelgraphError, AttributeError):
     """A method or attribute that NumPy's arrays have and graphs do not."""
 

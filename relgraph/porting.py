@@ -15,6 +15,10 @@ RENAMED = {
     "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "switch": "where",
     "fill": "full_like", "alloc": "broadcast_to", "dimshuffle": "transpose",
     "batched_dot": "matmul", "lax": "numpy",
+    # derivatives
+    "gradient": "grad", "Rop": "jvp", "Lop": "vjp", "jacrev": "jacobian", "jacfwd": "jacobian",
+    "disconnected_grad": "stop_gradient", "zero_grad": "stop_gradient",
+    "consider_constant": "stop_gradient",
     # graphs
     "TensorVariable": "Variable", "as_tensor_variable": "constant", "as_tensor": "constant",
     "dscalar": "scalar", "dvector": "vector", "dmatrix": "matrix", "dscalars": "scalars",
@@ -32,16 +36,12 @@ RENAMED = {
     "DB": "RewriteDatabase", "OptimizationQuery": "Query",
 }  # fmt: skip
 
-_NO_GRADIENT = "There are no derivatives: build the graph of the gradient yourself."
 _LOOP = "Write the loop in Python: each of its steps becomes part of the graph."
 _TAG = "Register with a tag: rg.optdb.register(relation, 'canonicalize')."
 _SHAPED = "Write rg.{}(name, dtype={!r})."
 
 # Names looked up in relgraph that need a sentence.
 _NAMES = {
-    **dict.fromkeys(
-        ("grad", "gradient", "jacobian", "hessian", "vjp", "jvp", "value_and_grad"), _NO_GRADIENT
-    ),
     **dict.fromkeys(("scan", "foldl", "foldr", "fori_loop", "while_loop"), _LOOP),
     **dict.fromkeys(("register_canonicalize", "register_stabilize", "register_specialize"), _TAG),
     **{

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -84,3 +84,16 @@ def why_no_leaf(value: Any) -> str:
     return (
         "Pass arrays and numbers; tuples, lists, dicts and named tuples of them; strings or None."
     )
+
+
+def flattened(value: Any, name: str) -> list[tuple[Any, str]]:
+    """Return the leaves of a container, each with its name, as :func:`rebuilt` names them."""
+    leaves: list[tuple[Any, str]] = []
+    rebuilt(value, lambda leaf, leaf_name: leaves.append((leaf, leaf_name)), name)
+    return leaves
+
+
+def filled(value: Any, leaves: Iterable[Any]) -> Any:
+    """Return a container of the same structure with these leaves; None among its own ones stays."""
+    rest = iter(leaves)
+    return rebuilt(value, lambda leaf, name: None if leaf is None else next(rest), "x")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from relgraph.derivatives.reverse import active
-from relgraph.derivatives.rules import differential, fit, varied
-from relgraph.derivatives.templates import KEPT, Template, key_of, model_of, operands_of
+from relgraph.derivatives.rules import differential, fit, sizes_of_operands, varied, zeros_like
+from relgraph.derivatives.templates import Template, Templates, operands_of
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Variable, apply, constant
+from relgraph.ir.node import Variable, apply
 from relgraph.ir.types import TensorType
 from relgraph.ops.differentials import d
-from relgraph.ops.shape import broadcast_to
-
-_tangents: dict[Any, Template] = {}
 
 
 def jvp(
@@ -40,51 +36,47 @@ def jvp(
         For an op without a differential.
     """
     order = toposort(outputs)
-    moving, known = active(order, tangents), dict(tangents)
+    varying, known = active(order, tangents), dict(tangents)
     for y in order:
-        if y not in moving or not y.inputs or y in known or not isinstance(y.type, TensorType):
+        if y not in varying or not y.inputs or y in known or not isinstance(y.type, TensorType):
             continue
         operands = operands_of(y)
-        template = tangent(y, tuple([x in known for x in operands]))
-        (made,) = template.build((*operands, y, *[known[x] for x in operands if x in known]))
-        if made is not None:
-            known[y] = made
+        template = TANGENTS.of(y, tuple([x in known for x in operands]))
+        (tangent,) = template.build((*operands, y, *[known[x] for x in operands if x in known]))
+        if tangent is not None:
+            known[y] = tangent
     return [known.get(y) for y in outputs]
 
 
-def tangent(y: Variable, varies: tuple[bool, ...]) -> Template:
-    """Return the tangent of a node over its operands, itself, and those of the operands."""
-    key = (*key_of(y), varies)
-    found = _tangents.get(key)
-    if found is None:
-        model, own = model_of(y)
-        moving = [x for x, moves in zip(own, varies, strict=True) if moves]
-        right = _without_others(differential(model), moving)
-        result = None if right is None else fit(right, model)
-        if len(_tangents) >= KEPT:
-            _tangents.clear()
-        found = _tangents[key] = Template([*own, model, *map(d, moving)], [result])
-    return found
+def _tangent(model: Variable, operands: list[Variable], varies: tuple[bool, ...]) -> Template:
+    """Return the tangent of a model, over the operands, itself, and tangents of the operands."""
+    differentiated = [x for x, does in zip(operands, varies, strict=True) if does]
+    right = _only(differential(model), differentiated)
+    result = None if right is None else fit(right, model)
+    return Template([*operands, model, *map(d, differentiated)], [result])
 
 
-def _without_others(right: Variable, wanted: Collection[Variable]) -> Variable | None:
-    """Return a right side without the terms of the other differentials, which are zero."""
+TANGENTS = Templates(_tangent)
+
+
+def _only(right: Variable, operands: Collection[Variable]) -> Variable | None:
+    """Return a right side with zeros for the differentials of all other operands."""
     order = toposort(right)
-    moving = varied(order, wanted)
+    dependent = varied(order, operands)
     image: dict[Variable, Variable | None] = {}  # None stands for zeros
     for x in order:
-        op = x.op
-        new = [image[i] for i in x.inputs]
-        if op is d:
-            image[x] = x if x in moving else None
-        elif x not in moving and None in new:
+        inputs = [image[i] for i in x.inputs]
+        if x.op is d:
+            image[x] = x if x in dependent else None
+        elif x not in dependent and None in inputs:
             image[x] = None
-        elif op is None:
+        elif x.op is None:
             image[x] = x
         else:
-            filled = [
-                broadcast_to(constant(0, i.dtype), i.shape) if n is None else n
-                for i, n in zip(x.inputs, new, strict=True)
-            ]
-            image[x] = apply(op, tuple(filled))
+            pairs = zip(x.inputs, inputs, strict=True)
+            image[x] = apply(x.op, tuple([_zeros(i) if n is None else n for i, n in pairs]))
     return image[right]
+
+
+def _zeros(x: Variable) -> Variable:
+    return sizes_of_operands([zeros_like(x)])[0]

@@ -7,42 +7,38 @@ differential; it is derived once for an op and the types of its operands, as a t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from relgraph.derivatives.rules import differential, transposed
-from relgraph.derivatives.templates import KEPT, Template, hole, key_of, model_of, operands_of
+from relgraph.derivatives.templates import Template, Templates, hole, operands_of
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.types import TensorType
 from relgraph.ops.differentials import StopGradient
-
-_pullbacks: dict[Any, Template] = {}
+from relgraph.ops.elementwise import where
+from relgraph.ops.elementwise.cast import Cast
+from relgraph.ops.elementwise.op import Elementwise
 
 
 def active(order: Iterable[Variable], wrt: Collection[Variable]) -> set[Variable]:
-    """Return the nodes that vary with some nodes; operands come first in ``order``."""
-    found = set(wrt)
+    """Return the nodes that vary with some nodes; ``order`` lists nodes after their operands."""
+    varying = set(wrt)
     for y in order:
-        if y.op.__class__ is StopGradient or y in found or found.isdisjoint(y.inputs):
+        if y.op.__class__ is StopGradient or y in varying or varying.isdisjoint(y.inputs):
             continue
         if not isinstance(y.type, TensorType) or y.type.dtype.kind == "f":
-            found.add(y)
-    return found
+            varying.add(y)
+    return varying
 
 
-def pullback(y: Variable, varies: tuple[bool, ...]) -> Template:
-    """Return the cotangents of the operands that vary, over the operands, ``y`` and its own."""
-    key = (*key_of(y), varies)
-    found = _pullbacks.get(key)
-    if found is None:
-        model, own = model_of(y)
-        g = hole("g", y)
-        wanted = {x for x, moves in zip(own, varies, strict=True) if moves}
-        parts = transposed(differential(model), g, wanted)
-        if len(_pullbacks) >= KEPT:
-            _pullbacks.clear()
-        found = _pullbacks[key] = Template([*own, model, g], [parts.get(x) for x in own])
-    return found
+def _pullback(model: Variable, operands: list[Variable], varies: tuple[bool, ...]) -> Template:
+    """Return the cotangents of the operands that vary, over the operands, ``model`` and its own."""
+    g = hole("g", model)
+    differentiated = {x for x, does in zip(operands, varies, strict=True) if does}
+    cotangents = transposed(differential(model), g, differentiated)
+    return Template([*operands, model, g], [cotangents.get(x) for x in operands])
+
+
+PULLBACKS = Templates(_pullback)
 
 
 def vjp(
@@ -68,17 +64,69 @@ def vjp(
         For an op without a differential, or without an adjoint that it needs.
     """
     order = toposort(outputs)
-    moving, kept = active(order, wrt), set(wrt)
-    found: dict[Variable, Variable] = {}
+    varying, kept = active(order, wrt), set(wrt)
+    totals: dict[Variable, Variable] = {}
     for y, g in zip(outputs, cotangents, strict=True):
-        found[y] = found[y] + g if y in found else g
+        totals[y] = totals[y] + g if y in totals else g
     for y in reversed(order):
-        if not y.inputs or y not in moving or y not in found:
+        if not y.inputs or y not in varying or y not in totals:
             continue
-        g = found[y] if y in kept else found.pop(y)
+        g = totals[y] if y in kept else totals.pop(y)
         operands = operands_of(y)
-        parts = pullback(y, tuple([x in moving for x in operands])).build((*operands, y, g))
+        pullback = PULLBACKS.of(y, tuple([x in varying for x in operands]))
+        parts = _pulled_back(pullback, operands, y, g)
         for x, part in zip(operands, parts, strict=True):
             if part is not None:
-                found[x] = found[x] + part if x in found else part
-    return [found.get(x) for x in wrt]
+                totals[x] = _sum(totals[x], part) if x in totals else part
+    return [totals.get(x) for x in wrt]
+
+
+def _pulled_back(
+    pullback: Template, operands: tuple[Variable, ...], y: Variable, g: Variable
+) -> list[Variable | None]:
+    """Return the cotangents of the operands of an application.
+
+    An elementwise op is linear in its cotangent, so that f(where(c, g, 0)) = where(c, f(g), 0).
+    The right side is 0 where c is false, even if the partial derivative is infinite or NaN there.
+    """
+    if y.op.__class__ not in (Elementwise, Cast) or not _masked_operand(g):
+        return pullback.build((*operands, y, g))
+    shape = y.type.shape
+    whole = all([x.type.shape == shape for x in operands])
+    parts: list[Variable | None] = [None] * len(operands)
+    if not whole:
+        parts = pullback.build((*operands, y, g))
+    masks = []
+    while k := _masked_operand(g):
+        masks.append((k, g))
+        g = g.inputs[k]
+    for i, part in enumerate(pullback.build((*operands, y, g))):
+        if part is None or operands[i].type.shape != shape:
+            continue
+        for k, mask in reversed(masks):
+            choices = [apply(Cast(part.dtype.name), (x,)) if x.dtype != part.dtype else x
+                       for x in mask.inputs[1:]]  # fmt: skip
+            choices[k - 1] = part
+            part = apply(where, (mask.inputs[0], *choices))
+        parts[i] = part
+    return parts
+
+
+def _masked_operand(g: Variable) -> int:
+    """Return which operand of ``where(c, g, 0)`` or ``where(c, 0, g)`` is not 0; 0 for others."""
+    if g.op is where:
+        for k in (1, 2):
+            other = g.inputs[3 - k]
+            if isinstance(other, Constant) and other.uniform == 0:
+                return k
+    return 0
+
+
+def _sum(a: Variable, b: Variable) -> Variable:
+    """Return a sum of cotangents; those that are 0 by one condition stay so."""
+    k = _masked_operand(a)
+    if k and k == _masked_operand(b) and a.inputs[0] is b.inputs[0]:
+        choices = list(a.inputs)
+        choices[k] = a.inputs[k] + b.inputs[k]
+        return apply(where, tuple(choices))
+    return a + b  # type: ignore[no-any-return]

@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Any
 
 from relgraph.errors import DerivativeError
-from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable
-from relgraph.ir.op import Op
+from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.infix import brief
+from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.op import GetItem, Op
 from relgraph.ops.differentials import d, inner_product
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.cast import Cast
@@ -19,12 +20,33 @@ from relgraph.ops.shape import broadcast_to
 from relgraph.relations.differentiation import varying
 from relgraph.rewriting.selection import selection_of
 
+DEPTH = 100  # how deep a formula may be whose differential a relation states
+
 
 @cache
-def matcher_of(theme: str, head: Op) -> Any:
-    """Return the matcher of a theme of the catalogue, whose patterns have one head."""
-    module = import_module(f"relgraph.relations.catalogue.{theme}")
-    return selection_of(module.RELATIONS, (), False).plain(head)
+def _relations_of(theme: str) -> tuple[Any, ...]:
+    """Return the relations of a theme of the catalogue, and of its part on matrices."""
+    names = [f"relgraph.relations.catalogue.{x}" for x in (theme, f"matrix_{theme}")]
+    return tuple([relation for name in names for relation in import_module(name).RELATIONS])
+
+
+def op_of(y: Variable) -> Op:
+    """Return the op of an application; of one result of several, that of the application."""
+    op = y.inputs[0].op if y.op.__class__ is GetItem else y.op
+    assert op is not None
+    return op
+
+
+def _rewritten(subject: Variable, y: Variable, theme: str) -> Variable | None:
+    """Return what a relation of the op of ``y``, or else of the catalogue, makes of a subject."""
+    assert subject.op is not None
+    for relations in (tuple(op_of(y).derivatives()), _relations_of(theme)):
+        matcher = selection_of(relations, (), False).plain(subject.op) if relations else None
+        fired = None if matcher is None else matcher(subject)
+        if fired is not None:
+            result: Variable = fired[0]
+            return result
+    return None
 
 
 def differential(y: Variable) -> Variable:
@@ -45,27 +67,44 @@ def differential(y: Variable) -> Variable:
     DerivativeError
         For an op of which no differential is declared.
     """
-    fired = matcher_of("differentials", d)(d(y))
-    if fired is None:
+    right = _stated(y)
+    for _ in range(DEPTH):
+        # A relation may say that d(f(x)) = d(g(x)), for a formula g.
+        inner = [x for x in toposort(right) if x.op is d and x.inputs[0].inputs]
+        if not inner:
+            return right
+        (right,) = substitute(right, {x: _stated(x.inputs[0]) for x in inner})
+    raise DerivativeError(
+        f"the differential of {op_of(y)!r} refers to differentials without an end",
+        {"reached": brief(right, 24)},
+        "State it in terms of the differentials of the operands, or of formulas of other ops.",
+    )
+
+
+def _stated(y: Variable) -> Variable:
+    right = _rewritten(d(y), y, "differentials")
+    if right is None:
         raise DerivativeError(
-            f"{y.op!r} has no differential",
-            {"application": y},
-            "Declare one with relgraph.relations.differentiation.differential, or take its result "
-            "for a constant with stop_gradient.",
+            f"{op_of(y)!r} has no differential for these operands",
+            {"operands": ", ".join([str(x.type) for x in y.inputs])},
+            "Declare one with @rg.differential and return it from derivatives() of the op, or "
+            "take the result for a constant with rg.stop_gradient.",
         )
-    result: Variable = fired[0]
-    return result
+    return right
 
 
-def varied(order: Iterable[Variable], wanted: Collection[Variable]) -> set[Variable]:
-    """Return the nodes that depend on the differentials of some operands; operands come first."""
-    found: set[Variable] = set()
+def varied(order: Iterable[Variable], operands: Collection[Variable]) -> set[Variable]:
+    """Return the nodes that depend on the differentials of some operands.
+
+    ``order`` lists nodes after their operands.
+    """
+    dependent: set[Variable] = set()
     for x in order:
         if x.op is multiply and any([_is_zero(i) for i in x.inputs]):
             continue
-        if (x.op is d and x.inputs[0] in wanted) or not found.isdisjoint(x.inputs):
-            found.add(x)
-    return found
+        if (x.op is d and x.inputs[0] in operands) or not dependent.isdisjoint(x.inputs):
+            dependent.add(x)
+    return dependent
 
 
 def _is_zero(x: Variable) -> bool:
@@ -73,7 +112,7 @@ def _is_zero(x: Variable) -> bool:
 
 
 def transposed(
-    right: Variable, g: Variable, wanted: Collection[Variable]
+    right: Variable, g: Variable, operands: Collection[Variable]
 ) -> dict[Variable, Variable]:
     """Return the cotangents of operands, given that of a graph linear in their differentials.
 
@@ -83,59 +122,72 @@ def transposed(
         A graph that is linear in ``d`` of some operands.
     g : Variable
         Its cotangent, in its shape.
-    wanted : collection of Variable
-        The operands that vary.
+    operands : collection of Variable
+        Those that vary.
 
     Returns
     -------
     dict
-        The cotangents of those on which it depends, each in the shape of the operand.
+        The cotangents of the operands on which it depends, each in the shape of the operand.
+
+    Raises
+    ------
+    DerivativeError
+        For an op without an adjoint.
     """
     order = toposort(right)
-    moving = varied(order, wanted)
-    cotangents, found = {right: g}, dict[Variable, Variable]()
-    with varying(moving):
+    dependent = varied(order, operands)
+    waiting, cotangents = {right: g}, dict[Variable, Variable]()
+    with varying(dependent):
         for y in reversed(order):
-            h = cotangents.pop(y, None)
-            if h is None or y not in moving:
+            h = waiting.pop(y, None)
+            if h is None or y not in dependent:
                 continue
             if y.op is d:
-                found[y.inputs[0]] = h
+                cotangents[y.inputs[0]] = h
                 continue
-            for part, x in _moved(h, y, moving):
-                cotangents[x] = cotangents[x] + part if x in cotangents else part
-    return found
+            for part, x in _shares(h, y, dependent):
+                waiting[x] = waiting[x] + part if x in waiting else part
+    return dict(zip(cotangents, sizes_of_operands(cotangents.values()), strict=True))
 
 
-def _moved(g: Variable, y: Variable, moving: set[Variable]) -> Iterable[tuple[Variable, Variable]]:
-    """Yield the cotangents of operands that vary, by the adjoint of an application."""
-    pairs = [inner_product(g, y)]
-    for pair in pairs:  # grows as it goes
-        fired = matcher_of("adjoints", inner_product)(pair)
-        if fired is None:
+def sizes_of_operands(graphs: Iterable[Variable]) -> tuple[Variable, ...]:
+    """Return graphs in which differentials occur for their sizes only, with the operands there."""
+    nodes = list(graphs)
+    return substitute(nodes, {x: x.inputs[0] for x in toposort(nodes) if x.op is d})
+
+
+def _shares(
+    g: Variable, y: Variable, dependent: set[Variable]
+) -> Iterable[tuple[Variable, Variable]]:
+    """Yield cotangents of the operands of an application, by its adjoint, given its own."""
+    products = [inner_product(g, y)]
+    for product in products:  # grows as it goes
+        right = _rewritten(product, y, "adjoints")
+        if right is None:
             raise DerivativeError(
-                f"{y.op!r} has no adjoint by an operand that varies",
+                f"{op_of(y)!r} has no adjoint by an operand that varies",
                 {"application": y},
-                "Declare one with relgraph.relations.differentiation.adjoint.",
+                "Declare one with @rg.adjoint, and return it from derivatives() of the op.",
             )
-        for h, x in _terms(fired[0]):
-            if x in moving:
+        for h, x in _terms(right):
+            if x in dependent:
                 yield fit(h, x), x
-            elif not moving.isdisjoint(x.inputs):  # the rest of an op of many operands
-                pairs.append(inner_product(h, x))
+            elif not dependent.isdisjoint(x.inputs):  # the rest of an op of many operands
+                products.append(inner_product(h, x))
 
 
 def _terms(total: Variable) -> list[Sequence[Variable]]:
     """Return the operands of the inner products in a sum, which may be converted to a dtype."""
-    found: list[Sequence[Variable]] = []
+    terms: list[Sequence[Variable]] = []
     stack = [total]
     while stack:
         x = stack.pop()
         if x.op is add or x.op.__class__ is Cast:
             stack.extend(x.inputs)
         else:
-            found.append(x.inputs)
-    return found
+            terms.append(x.inputs)
+    return terms
 
 
 def fit(h: Variable, x: Variable) -> Variable:
@@ -143,8 +195,13 @@ def fit(h: Variable, x: Variable) -> Variable:
     lead = h.ndim - x.ndim
     if lead > 0:
         h = Sum(tuple(range(-h.ndim, -x.ndim)), False)(h)
-    own, shape = h.type.shape, x.type.shape
-    larger = [a for a in range(-len(own), 0) if shape[a] == 1 != own[a]]
+    sizes, shape = h.type.shape, x.type.shape
+    larger = [a for a in range(-len(sizes), 0) if shape[a] == 1 != sizes[a]]
     if larger:
         h = Sum(tuple(larger), True)(h)
     return h if h.type.shape == shape else broadcast_to(h, x.shape)
+
+
+def zeros_like(x: Variable) -> Variable:
+    """Return zeros in the shape and dtype of a node."""
+    return broadcast_to(constant(0, x.dtype), x.shape)  # type: ignore[no-any-return]

@@ -7,14 +7,16 @@ on which operands vary.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from relgraph.errors import DerivativeError
 from relgraph.ir.graph import toposort
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, constant, make_input
 from relgraph.ir.op import GetItem, Op
 
-KEPT = 10_000  # templates of each kind that are remembered
+MOST = 10_000  # templates that a cache remembers
 
 
 class Template:
@@ -22,33 +24,66 @@ class Template:
 
     __slots__ = ("constants", "results", "steps")
 
-    def __init__(self, given: Sequence[Variable], results: Sequence[Variable | None]) -> None:
-        place = {x: i for i, x in enumerate(given)}
+    def __init__(self, inputs: Sequence[Variable], results: Sequence[Variable | None]) -> None:
+        index = {x: i for i, x in enumerate(inputs)}
         needed: set[Variable] = set()
-        made = [r for r in results if r is not None]
-        stack = list(made)
+        outputs = [r for r in results if r is not None]
+        stack = list(outputs)
         while stack:
             x = stack.pop()
-            if x not in needed and x not in place:
+            if x not in needed and x not in index:
                 needed.add(x)
                 stack.extend(x.inputs)
-        order = [x for x in toposort(made) if x in needed]
+        order = [x for x in toposort(outputs) if x in needed]
         self.constants = tuple([x for x in order if x.op is None])
         for x in self.constants:
-            place[x] = len(place)
+            index[x] = len(index)
         self.steps: list[tuple[Op, tuple[int, ...]]] = []
         for x in order:
             if x.op is not None:
-                place[x] = len(place)
-                self.steps.append((x.op, tuple([place[y] for y in x.inputs])))
-        self.results = tuple([None if r is None else place[r] for r in results])
+                index[x] = len(index)
+                self.steps.append((x.op, tuple([index[y] for y in x.inputs])))
+        self.results = tuple([None if r is None else index[r] for r in results])
 
-    def build(self, given: Sequence[Variable]) -> list[Variable | None]:
+    def build(self, inputs: Sequence[Variable]) -> list[Variable | None]:
         """Return the results over other nodes."""
-        made = [*given, *self.constants]
+        nodes = [*inputs, *self.constants]
         for op, operands in self.steps:
-            made.append(apply(op, tuple([made[i] for i in operands])))
-        return [None if i is None else made[i] for i in self.results]
+            nodes.append(apply(op, tuple([nodes[i] for i in operands])))
+        return [None if i is None else nodes[i] for i in self.results]
+
+
+class Templates:
+    """A cache of templates, by the key of an application and the operands that vary.
+
+    Parameters
+    ----------
+    derive : callable
+        Returns the template of a model application, given that, its operands and which of them
+        vary.
+    """
+
+    def __init__(
+        self, derive: Callable[[Variable, list[Variable], tuple[bool, ...]], Template]
+    ) -> None:
+        self._derive = derive
+        self._known: dict[Any, Template] = {}
+
+    def of(self, y: Variable, varies: tuple[bool, ...]) -> Template:
+        """Return the template of an application, or raise DerivativeError that names it."""
+        key = (*key_of(y), varies)
+        template = self._known.get(key)
+        if template is None:
+            model, operands = model_of(y)
+            try:
+                template = self._derive(model, operands, varies)
+            except DerivativeError as error:
+                facts = {"in": brief(y, 24), **dict(error.facts)}
+                raise DerivativeError(error.what, facts, error.fix) from None
+            if len(self._known) >= MOST:
+                self._known.clear()
+            self._known[key] = template
+        return template
 
 
 def _is_number(x: Variable) -> bool:
@@ -56,7 +91,7 @@ def _is_number(x: Variable) -> bool:
 
 
 def hole(name: str, x: Variable) -> Variable:
-    """Return an input like a node."""
+    """Return an input of the type of a node."""
     return make_input(name, x.type)
 
 
@@ -67,26 +102,26 @@ def operands_of(y: Variable) -> tuple[Variable, ...]:
 
 def key_of(y: Variable) -> tuple[Any, ...]:
     """Return what a template depends on: the op, the types of the operands, numbers themselves."""
-    inner = y.inputs[0].op if y.op.__class__ is GetItem else None
-    return (y.op, inner, *[x if _is_number(x) else x.type for x in operands_of(y)])
+    several = y.inputs[0].op if y.op.__class__ is GetItem else None
+    return (y.op, several, *[x if _is_number(x) else x.type for x in operands_of(y)])
 
 
 def model_of(y: Variable) -> tuple[Variable, list[Variable]]:
-    """Return an application like ``y`` to inputs of its own and the same numbers, and these.
+    """Return the op of ``y`` applied to new inputs and to the numbers of ``y``, and these operands.
 
     A number of integers among floats has the dtype of the floats, so that it has a differential.
     """
     assert y.op is not None
-    own: list[Variable] = []
+    operands: list[Variable] = []
     for i, x in enumerate(operands_of(y)):
         if not isinstance(x, Constant) or x.type.shape:
-            own.append(hole(f"x{i}", x))
+            operands.append(hole(f"x{i}", x))
         elif y.op.pointwise and y.type.dtype.kind == "f" and x.type.dtype.kind in "iu":
-            own.append(constant(x.value, y.type.dtype))
+            operands.append(constant(x.value, y.type.dtype))
         else:
-            own.append(x)
+            operands.append(x)
     if y.op.__class__ is GetItem:
-        inner = y.inputs[0].op
-        assert inner is not None
-        return apply(y.op, (apply(inner, tuple(own)),)), own
-    return apply(y.op, tuple(own)), own
+        several = y.inputs[0].op
+        assert several is not None
+        return apply(y.op, (apply(several, tuple(operands)),)), operands
+    return apply(y.op, tuple(operands)), operands

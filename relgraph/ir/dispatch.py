@@ -51,6 +51,11 @@ def intercepted_by(interceptor: Interceptor) -> Iterator[None]:
                 interceptors.clear()
 
 
+def is_tracing() -> bool:
+    """Return True while this thread traces a function."""
+    return threading.get_ident() in _threads
+
+
 def _only_this_thread() -> None:
     """Forget the blocks of the parent's other threads, which a forked child does not have."""
     thread = threading.get_ident()

@@ -301,6 +301,18 @@ def make_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input
     return _publish(_inputs, key, node)  # type: ignore[no-any-return]
 
 
+def fresh_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input:
+    """Return an input that is no other's object, whatever their names: a bound variable.
+
+    A derivative takes the arguments of a function for such inputs, and puts the arguments in their
+    places in its result.
+    """
+    node = _leaf(Input, type_, digest_of("input", name, type_, sorted(facts)))
+    object.__setattr__(node, "name", name)
+    object.__setattr__(node, "facts", frozenset(facts))
+    return node  # type: ignore[no-any-return]
+
+
 def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Constant:
     """Return the constant of an array; equal dtype, shape and bytes are one object.
 

@@ -500,6 +500,18 @@ class Op:
         """
         return NOTHING
 
+    def derivatives(self) -> Sequence[Any]:
+        """Return the relations that state derivatives of the op.
+
+        Returns
+        -------
+        sequence of Relation
+            The differential, declared by :func:`relgraph.differential`, and the adjoints of a
+            linear op, declared by :func:`relgraph.adjoint`.  They come before those of the
+            catalogue, which has the ones of relgraph's own ops.
+        """
+        return ()
+
     def ties(self, shapes: Sequence[Shape]) -> list[Tie] | None:
         """Return the dimensions of operands that must be equal, or None if :meth:`infer` says it.
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from relgraph.errors import checks_arguments
 from relgraph.ops.elementwise import add
 from relgraph.relations.declaration import location_of
 from relgraph.relations.decorators import identity
@@ -38,26 +39,65 @@ def varies(x: Any) -> bool:
 
 
 def varieso(x: Any) -> Suspended:
-    """Relate graphs that vary: an adjoint moves an op from these to the other side."""
+    """Relate graphs that vary: an adjoint moves an op from these to the other side.
+
+    Parameters
+    ----------
+    x : logic variable
+        An operand in which the op is linear while the others are constant.
+
+    Returns
+    -------
+    goal
+        It holds where the operand depends on what is differentiated.
+    """
     return checko(varies, x, label=f"{x!r} varies")
 
 
+@checks_arguments
 def differential(function: Any = None, *, where: Any = None, name: str | None = None) -> Any:
-    """Declare the differential of an op by a function that states ``d(op(u, ...))`` and its value.
+    """Declare the differential of an op: an identity ``d(op(x)) = ...``.
 
     Parameters
     ----------
     function : callable
-        As for :func:`rg.identity`.  The right side is linear in the differentials.
+        Its parameters are logic variables.  It returns ``rg.d(op(x, ...))`` and the right side,
+        which is linear in ``rg.d(x)``, ...; or it yields several such pairs, as for
+        :func:`relgraph.identity`.
     where : callable, optional
-        The side conditions, as for :func:`rg.identity`.
+        The side conditions, as for :func:`relgraph.identity`.
     name : str, optional
         By default the function's.
 
     Returns
     -------
     Relation
-        With the tag ``differential``.
+        With the tag ``differential``.  It takes effect where ``derivatives()`` of the op returns
+        it.
+
+    References
+    ----------
+    J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., 2019, chapter 5.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> class Cube(rg.Op):
+    ...     '''The third power.'''
+    ...     name, arity = "cube", 1
+    ...     def infer(self, x):
+    ...         return x
+    ...     def perform(self, x):
+    ...         return x**3
+    ...     def derivatives(self):
+    ...         return [d_cubeo]
+    >>> @rg.differential
+    ... def d_cubeo(x):
+    ...     '''d(x x x) = 3 x^2 d(x).'''
+    ...     return rg.d(Cube()(x)), 3 * x**2 * rg.d(x)
+    >>> x = rg.scalar("x")
+    >>> rg.rewrite_graph(rg.grad(Cube()(x), x))
+    3 * square(x)
     """
     if function is None:
         return lambda f: differential(f, where=where, name=name)
@@ -72,22 +112,39 @@ def _fits(g: Any, *others: Any) -> bool:
     return g.type.shape == others[0].type.shape and all([x.dtype.kind == "f" for x in (g, *others)])
 
 
+@checks_arguments
 def adjoint(function: Any = None, *, where: Any = None) -> Any:
-    """Declare the adjoint of a linear op by a function that states two inner products.
+    """Declare the adjoint of a linear op: an identity ``<g, op(x)> = <op*(g), x>``.
 
     Parameters
     ----------
     function : callable
-        Returns ``inner_product(g, op(x)), inner_product(h, x)``, where the second may be a sum of
-        several.  It holds for floats and for any ``g`` of the shape of ``op(x)``.
+        Its parameters are logic variables.  It returns ``rg.inner_product(g, op(x))`` and
+        ``rg.inner_product(h, x)``, or a sum of several such products.  The identity holds for
+        floats, and for any ``g`` of the shape of ``op(x)``.
     where : callable, optional
-        The side conditions, as for :func:`rg.identity`.  If an op is linear in one operand at a
-        time, ``varieso(x)`` says in which.
+        The side conditions, as for :func:`relgraph.identity`.  If an op is linear in one operand at
+        a time, ``rg.varieso(x)`` says in which.
 
     Returns
     -------
     Relation
-        With the tag ``adjoint``.
+        With the tag ``adjoint``.  It takes effect where ``derivatives()`` of the op returns it.
+
+    References
+    ----------
+    A. Radul, A. Paszke, R. Frostig, M. J. Johnson and D. Maclaurin, You only linearize once:
+    tangents transpose to gradients, POPL 2023.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> @rg.adjoint(where=lambda x: rg.varieso(x))
+    ... def pair_multiplyo(g, x, v):
+    ...     '''<g, v x> = <g v, x>.'''
+    ...     return rg.inner_product(g, v * x), rg.inner_product(g * v, x)
+    >>> print(pair_multiplyo)
+    pair_multiplyo: inner_product(g, v * x) = inner_product(g * v, x)  where x varies, ...
     """
     if function is None:
         return lambda f: adjoint(f, where=where)
@@ -96,10 +153,10 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
         stated = function(*values)
         for left, right, *more in [stated] if isinstance(stated, tuple) else list(stated):
             g, y = left.args
-            moved = [x.args[1] for x in (right.args if right.op is add else (right,))]
-            moved = [x for x in moved if isinstance(x, PatternVariable)]
+            operands = [x.args[1] for x in (right.args if right.op is add else (right,))]
+            operands = [x for x in operands if isinstance(x, PatternVariable)]
             label = f"floats, and {g!r} has the shape of {y!r}"
-            yield left, right, (checko(_fits, g, y, *moved, label=label), *more)
+            yield left, right, (checko(_fits, g, y, *operands, label=label), *more)
 
     _like(pairs, function)
     return identity(
@@ -108,8 +165,8 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
     )  # fmt: skip
 
 
-def _like(made: Any, function: Callable[..., Any]) -> None:
+def _like(wrapper: Any, function: Callable[..., Any]) -> None:
     """Give a function of any arguments the parameters, the names and the docstring of another."""
-    made.__signature__ = inspect.signature(function)
+    wrapper.__signature__ = inspect.signature(function)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        setattr(made, name, getattr(function, name))
+        setattr(wrapper, name, getattr(function, name))

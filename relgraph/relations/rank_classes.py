@@ -28,6 +28,7 @@ from relgraph.errors import RelgraphError
 from relgraph.ir import forks
 from relgraph.ir.fact_inference import fact
 from relgraph.ir.facts import MATRIX_FACTS
+from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
@@ -229,9 +230,19 @@ def _conditioned(condition: Suspended, operands: Sequence[Any]) -> Any:
         return None
     if isinstance(node, int | float):
         return np.asarray(float(node))
-    if node is None or node.op is None:
-        return getattr(node, "value", None)
-    return node.op.perform()
+    return None if node is None else _value(node)
+
+
+def _value(node: Variable) -> Any:
+    """Return the value of a graph of constants, or None if it has none."""
+    values: dict[Variable, Any] = {}
+    try:
+        for x in toposort(node):
+            operands = [values[y] for y in x.inputs]
+            values[x] = getattr(x, "value", None) if x.op is None else x.op.perform(*operands)
+    except REFUSALS:
+        return None
+    return values[node]
 
 
 @lru_cache(1024)

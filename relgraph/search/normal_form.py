@@ -48,6 +48,7 @@ from relgraph.search.words import Words
 
 Value = tuple[bool, Polynomial]  # whether it is elementwise, rather than a matrix
 Rule = Callable[["NormalForms", Variable], Value]
+Rules = dict[Op | type[Op], tuple[Rule, str]]
 
 HALF = Fraction(1, 2)
 
@@ -60,10 +61,19 @@ def shape_of(x: Variable) -> tuple[Dim, Dim, bool]:
 
 
 class NormalForms:
-    """The polynomials of graphs, in one table of words."""
+    """The polynomials of graphs, in one table of words.
 
-    def __init__(self, words: Words) -> None:
+    Parameters
+    ----------
+    words : Words
+        The table.
+    rules : dict, optional
+        The rules of ops, :data:`RULES` unless given; an op without one is an atom.
+    """
+
+    def __init__(self, words: Words, rules: Rules | None = None) -> None:
         self.words = words
+        self.rules = RULES if rules is None else rules
         self.values: dict[Variable, Value] = {}
         self.sizes: dict[str, Variable] = {}
 
@@ -83,7 +93,7 @@ class NormalForms:
             return False, {}
         if isinstance(x, Constant):
             return self._constant(x)
-        rule = None if x.op is None or x.dtype.kind == "b" else _rule(x.op)
+        rule = None if x.op is None or x.dtype.kind == "b" else self._rule(x.op)
         if rule is not None and (x.dtype.kind == "f" or x.op in RING or type(x.op) in RING):
             try:
                 self.words.laws[rule[1]] = None
@@ -91,6 +101,12 @@ class NormalForms:
             except Unsupported:
                 pass
         return self._atom(x)
+
+    def _rule(self, op: Op) -> tuple[Rule, str] | None:
+        rule = self.rules.get(op)
+        for cls in () if rule else type(op).__mro__:
+            rule = rule or self.rules.get(cls)
+        return rule
 
     # Operands.
 
@@ -181,6 +197,19 @@ def _matrix(of: Callable[..., Polynomial]) -> Rule:
     return lambda self, x: (False, of(self.words, *self.matrices(x)))
 
 
+def ratio_of(above: Op, below: Op) -> Rule:
+    """Return the rule of the quotient of two functions."""
+
+    def rule(self: NormalForms, x: Variable) -> Value:
+        top, bottom = above(*x.inputs), below(*x.inputs)
+        for y in (top, bottom):
+            if y not in self.values:
+                self.read(y)
+        return True, self.words.times(self.field(top), self.words.power(self.field(bottom), -1))
+
+    return rule
+
+
 def _to_power(e: Coefficient) -> Rule:
     return _elementwise(lambda words, p: words.power(p, e))
 
@@ -217,15 +246,24 @@ def _scaled_by(power: int) -> Rule:
 
 
 def _power(self: NormalForms, x: Variable) -> Value:
+    """Return a power with an exponent that is a number, or with a positive base."""
     base, exponent = x.inputs
-    if isinstance(exponent, Constant) and exponent.uniform is not None:
-        e = exponent.uniform.item()
-        if np.isfinite(e) and (x.dtype.kind == "f" or e >= 0):
-            return True, self.words.power(self.operand(x, 0, self.field), Fraction(e))
+    q = self.field(exponent)
+    if not q or list(q) == [((), ())]:
+        e = q.get(((), ()), 0)
+        if x.dtype.kind == "f" or e >= 0:
+            return True, self.words.power(self.operand(x, 0, self.field), e)
     elif x.dtype.kind == "f" and fact(base, "positive"):
-        p, q = self.fields(x)
-        return True, exponential(self.words, self.words.times(q, logarithm(self.words, p)))
+        return general_power(self, x)
     raise Unsupported("a power")
+
+
+def general_power(self: NormalForms, x: Variable) -> Value:
+    """Return ``exp(q log(p))`` of a power with any exponent; its base is taken for positive."""
+    if isinstance(x.inputs[1], Constant) or self.field(x.inputs[1]).keys() <= {((), ())}:
+        return _power(self, x)
+    p, q = self.fields(x)
+    return True, exponential(self.words, self.words.times(q, logarithm(self.words, p)))
 
 
 def _log(words: Words, p: Polynomial) -> Polynomial:
@@ -453,7 +491,7 @@ def _linear(self: NormalForms, x: Variable) -> Value:
 
 
 # With the law of the catalogue that a step follows from, its main one if there are several.
-RING: dict[Op | type[Op], tuple[Rule, str]] = {
+RING: Rules = {
     elementwise.add: (_sum(1), "collect_like_termso"),
     elementwise.subtract: (_sum(-1), "gather_subtract_multiplyo"),
     elementwise.multiply: (_scaled_by(1), "distribute_multiply_addo"),
@@ -472,7 +510,7 @@ RING: dict[Op | type[Op], tuple[Rule, str]] = {
     SizeOf: (_size, "commutative ring"),
     BroadcastTo: (_broadcast, "absorb_broadcast_too"),
 }
-RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
+RULES: Rules = RING | {
     elementwise.true_divide: (_scaled_by(-1), "cancel_divide_multiplyo"),
     elementwise.reciprocal: (_to_power(-1), "reciprocal_powero"),
     elementwise.sqrt: (_to_power(HALF), "sqrt_powero"),
@@ -483,6 +521,7 @@ RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
     ),
     elementwise.log: (_elementwise(_log), "distribute_log_multiplyo"),
     elementwise.log1p: (_elementwise(lambda w, p: logarithm(w, added(p, ONE))), "log1p_addo"),
+    elementwise.tan: (ratio_of(elementwise.sin, elementwise.cos), "quotient_sin_coso"),
     elementwise.sinh: (_hyperbolic(-1, None, HALF), "exponential_hyperbolico"),
     elementwise.cosh: (_hyperbolic(1, None, HALF), "exponential_hyperbolico"),
     elementwise.tanh: (_hyperbolic(-1, 1), "exponential_tanho"),
@@ -511,11 +550,4 @@ RULES: dict[Op | type[Op], tuple[Rule, str]] = RING | {
 }
 
 
-def _rule(op: Op) -> tuple[Rule, str] | None:
-    rule = RULES.get(op)
-    for cls in () if rule else type(op).__mro__:
-        rule = rule or RULES.get(cls)
-    return rule
-
-
-__all__ = ["NormalForms", "shape_of"]
+__all__ = ["RULES", "NormalForms", "general_power", "ratio_of", "shape_of"]

@@ -195,16 +195,34 @@ class Words:
             (((m, _), c),) = p.items()
             if is_whole:
                 return scaled(self.monomial({i: k * e for i, k in m}), raised(c, e))
-            roots = self._root(m, e) if c == 1 else None
+            roots = self._root(m, e) if c > 0 and m else None
             if roots is not None:
-                return self.monomial(dict(roots))
+                return self.times(self._root_of_number(c, e), self.monomial(dict(roots)))
         if is_whole and 0 < e <= LARGEST_POWER:
             return reduce(self.times, [p] * int(e))
         if not is_whole:
-            return self.factor(self.base(p), e)
+            return self._root_of_sum(p, e)
         lead, common, rest = self.monic(p)
         outside = single(tuple([(i, rational(k * e)) for i, k in common]), (), raised(lead, e))
         return self.times(outside, self.factor(self.base(rest), e))
+
+    def _root_of_sum(self, p: Polynomial, e: Coefficient) -> Polynomial:
+        """Return a broken power, with the size of the leading coefficient in front of it."""
+        size = magnitude(p[max(p, key=lambda term: (len(term[1]), term))])
+        rest = scaled(p, quotient(1, size))
+        root = ONE if rest == ONE else self.factor(self.base(rest), e)
+        return self.times(self._root_of_number(size, e), root)
+
+    def _root_of_number(self, c: Coefficient, e: Coefficient) -> Polynomial:
+        """Return a broken power of a positive number, as a number if that is rational."""
+        degree = e.denominator
+        if c == 1:
+            return ONE
+        if degree <= LARGEST_POWER and max(c.numerator, c.denominator) < 2**53:
+            roots = [round(k ** (1 / degree)) for k in (c.numerator, c.denominator)]
+            if [k**degree for k in roots] == [c.numerator, c.denominator]:
+                return single(c=raised(quotient(*roots), e.numerator))
+        return self.factor(self.base(single(c=c)), e)
 
     def _root(self, m: Monomial, e: Coefficient) -> Monomial | None:
         """Return a broken power of a monomial of factors that cannot be negative."""

@@ -17,6 +17,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ops import differentials, sorting
 from relgraph.ops.linalg import factored_solve
 from relgraph.ops.linalg.blas import Gemm, Gemv, Ger, Syrk
+from relgraph.ops.linalg.factorisations import ExpmFrechet
 from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
 from relgraph.ops.reductions import Bottom, Top
 from tests.test_documentation import op_classes
@@ -210,6 +211,10 @@ SQUARE = {
         lambda a, s, v: np.linalg.det(np.eye(len(v))[np.argsort(v)]),
     ),
     "Expm": (lambda a, s, v: rg.expm(a), lambda a, s, v: scipy.linalg.expm(a)),
+    "ExpmFrechet": (
+        lambda a, s, v: ExpmFrechet()(a, s),
+        lambda a, s, v: scipy.linalg.expm_frechet(a, s, compute_expm=False).astype(a.dtype),
+    ),
     "Schur": (lambda a, s, v: rg.schur(a)[0], lambda a, s, v: scipy.linalg.schur(a)[0]),
     "QZ": (lambda a, s, v: rg.qz(a, s)[0], lambda a, s, v: scipy.linalg.qz(a, s)[0]),
     "SolveSylvester": (

@@ -8,7 +8,6 @@ import numpy as np
 
 import relgraph as rg
 from relgraph.backends.cuda import adapter
-from relgraph.derivatives.reverse import vjp
 from tests.errors.cases import A, Cases, x, y
 
 MISTAKES = Cases()
@@ -311,8 +310,102 @@ def recorded_on_the_cpu():
     return add_function().capture(np.ones(3), np.ones(3))
 
 
+# Derivatives.
+
+
+class Opaque(rg.Op):
+    """An op that declares no derivative."""
+
+    __slots__ = ()
+    name = "opaque"
+    arity = 1
+
+    def infer(self, *types):
+        """Return the type of the operand."""
+        return types[0]
+
+
 @mistake
 def no_differential():
     """the derivative of an op that has no differential"""
-    square = rg.matrix("M", shape=(3, 3))
-    return vjp([rg.expm(square)], [square], [square])
+    return rg.grad(rg.sum(Opaque()(rg.exp(x))), x)
+
+
+@mistake
+def gradient_of_a_vector():
+    """the gradient of a vector"""
+    return rg.grad(rg.exp(x), x)
+
+
+@mistake
+def gradient_of_an_integer():
+    """a gradient with respect to integers"""
+    k = rg.vector("k", "n", dtype="int64")
+    return rg.grad(rg.sum(x * k), k)
+
+
+@mistake
+def gradient_of_an_integer_loss():
+    """the gradient of an integer"""
+    return rg.grad(rg.sum(rg.argsort(x)), x)
+
+
+@mistake
+def gradient_of_an_integer_argument():
+    """a gradient at a Python integer"""
+    return rg.grad(lambda x: x**2)(3)
+
+
+@mistake
+def gradient_by_no_node():
+    """a gradient with respect to an input that is not in the graph"""
+    return rg.grad(rg.sum(x), y)
+
+
+@mistake
+def gradient_by_a_name():
+    """a gradient with respect to a name"""
+    return rg.grad(rg.sum(x), "x")
+
+
+@mistake
+def gradient_without_nodes():
+    """the gradient of a graph with respect to nothing"""
+    return rg.grad(rg.sum(x))
+
+
+@mistake
+def gradient_of_a_function_by_nodes():
+    """the gradient of a function with respect to a node"""
+    return rg.grad(np.sin, x)
+
+
+@mistake
+def gradient_of_a_container():
+    """the gradient of a function that returns a tuple"""
+    return rg.grad(lambda x: (x, x))(3.0)
+
+
+@mistake
+def gradient_by_a_missing_argument():
+    """a gradient with respect to an argument that is not passed"""
+    return rg.grad(lambda x: x, argnums=1)(3.0)
+
+
+@mistake
+def tangent_of_another_shape():
+    """a tangent of another shape"""
+    return rg.jvp(np.sin, (np.ones(3),), (np.ones(2),))
+
+
+@mistake
+def tangent_without_a_tuple():
+    """an argument of jvp that is not in a tuple"""
+    return rg.jvp(np.sin, np.ones(3), np.ones(3))
+
+
+@mistake
+def too_few_cotangents():
+    """a cotangent too few"""
+    _, pullback = rg.vjp([x, rg.exp(x)], x)
+    return pullback([x])

@@ -88,6 +88,12 @@ def _expm(op: Any, a: Array) -> Array:
     return _array(mpmath.expm(_matrix(a)), a.shape)
 
 
+def _expm_frechet(op: Any, a: Array, e: Array) -> Array:
+    """Return a block of the exponential of [[a, e], [0, a]]."""
+    n = len(a)
+    return _expm(op, np.block([[a, e], [0 * a, a]]))[:n, n:]
+
+
 def _cholesky(op: Any, a: Array) -> Array:
     factor = _array(mpmath.cholesky(_matrix(_symmetric(op, a))), a.shape)
     return factor if op.params[0] else factor.T
@@ -217,6 +223,7 @@ MEANING: dict[type, Callable[..., Any]] = {
     factored_solve.ChoSolve: _cho_solve,
     factored_solve.SolveSylvester: _solve_sylvester,
     factorisations.Expm: _expm,
+    factorisations.ExpmFrechet: _expm_frechet,
     factorisations.Eigvalsh: _eigvalsh,
     factorisations.Eigh: _eigh,
     factorisations.SVD: _svd,

@@ -275,7 +275,8 @@ SPECIALS: tuple[Row, ...] = themed(
         facts=rules.rule(always=("nonpositive",), keeps=("not_nan",)),
         range=(-math.inf, 0.0),
         meaning=lambda mp, x: mp.log(mp.ncdf(x)),
-        derivative=lambda op, r, x: (_DENSITY * op.exp(-op.square(x) / 2 - r),),
+        rounding="measured",  # as of erfc
+        derivative=lambda op, r, x: (2 * _DENSITY / op.erfcx(-x / math.sqrt(2)),),
     ),
     _row(
         "ndtri",

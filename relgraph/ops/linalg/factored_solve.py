@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.errors import IndexRangeError, ShapeError, count_of
 from relgraph.ir.cost import extent, size
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType, Type, broadcast_shapes
@@ -49,6 +50,7 @@ class LUSolve(Op):
         factors, pivots, b = values
         factors, b = common_floats(factors, b)
         _check_invertible(factors)
+        _check_pivots(np.asarray(pivots), factors)
         return solved(self._one, factors, b, pivots)
 
     def _one(self, factors: Any, b: Any, pivots: Any) -> Any:
@@ -180,6 +182,23 @@ def _check_invertible(factors: Any) -> None:
     pivots = factors.diagonal(axis1=-2, axis2=-1)
     if np.count_nonzero(pivots) < pivots.size:
         raise np.linalg.LinAlgError("Singular matrix")
+
+
+def _check_pivots(pivots: Any, factors: Any) -> None:
+    """Raise an error for row interchanges that LAPACK would follow out of its memory."""
+    n = factors.shape[-1]
+    if pivots.dtype.kind not in "iu" or pivots.shape[-1:] != (n,):
+        raise ShapeError(
+            f"the pivots are integers, one for each of {count_of(n, 'row')}",
+            {"pivots": f"{pivots.dtype}{list(pivots.shape)}"},
+            "Pass both results of lu_factor.",
+        )
+    if pivots.size and not 0 <= pivots.min() <= pivots.max() < n:
+        raise IndexRangeError(
+            f"a pivot is not the number of one of {count_of(n, 'row')}",
+            {"pivots": f"from {pivots.min()} to {pivots.max()}"},
+            "Pass both results of lu_factor.",
+        )
 
 
 @documented()

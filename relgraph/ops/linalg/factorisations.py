@@ -370,6 +370,33 @@ class Expm(OneByOne, Factoring):
         return facts | proved("spd") if operands[0].holds("symmetric") else facts
 
 
+class ExpmFrechet(OneByOne):
+    """The derivative of the exponential of a matrix along another one, in which it is linear."""
+
+    __slots__ = ()
+    name = "expm_frechet"
+    overhead = 60_000
+    measure = (20, 12)
+    arity = 2
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the exponential, for matrices of one size."""
+        a, direction = types
+        n = contracted(*(square_size(x, "the derivative of an exponential") for x in types))
+        batch = broadcast_shapes([a.shape[:-2], direction.shape[:-2]])
+        return TensorType(float_dtype(a, direction), (*batch, n, n))
+
+    def one(self, *matrices: Any) -> Any:
+        """Compute with SciPy."""
+        from scipy.linalg import expm_frechet
+
+        return expm_frechet(*matrices, compute_expm=False)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost 40 n^3 for each pair of matrices."""
+        return 40 * cubes(result)
+
+
 def smaller(m: Dim, n: Dim) -> Dim:
     """Return the smaller of two sizes, None where it is not known."""
     if isinstance(m, int) and isinstance(n, int):

@@ -14,27 +14,23 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
+from relgraph.numpy.creation import arange
+from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
-from relgraph.ops.contraction import Einsum, Outer
+from relgraph.ops.contraction import Einsum
 from relgraph.ops.cumulative import Cumsum
 from relgraph.ops.differentials import inner_product as pair
-from relgraph.ops.elementwise import where
+from relgraph.ops.elementwise import equal, where
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import AddIndex, SetIndex
-from relgraph.ops.linalg.blocks import BlockDiag, Kron
-from relgraph.ops.linalg.factored_solve import ChoSolve
-from relgraph.ops.linalg.solve import Solve, SolveTriangular
-from relgraph.ops.linalg.structured import Diag, Diagonal, Trace, Tril, Triu, eye
 from relgraph.ops.permutation import Transpose
-from relgraph.ops.permutation import matrix_transpose as T
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
-from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
-from relgraph.relations.kanren.goals import calco, checko, facto, floato
+from relgraph.relations.kanren.goals import calco, floato
 
 
 def dtype_of(x: Any) -> str:
@@ -116,99 +112,6 @@ def pair_meano(g, x, a, b, n):
     yield pair(g, Mean(a, False)(x)), pair(ExpandDims(b)(g / n), x), calco(b, axes_of, a, x)
 
 
-# Matrices.
-
-
-@adjoint
-def pair_matrix_transposeo(g, x):
-    """<g, x.T> = <g.T, x>."""
-    return pair(g, T(x)), pair(T(g), x)
-
-
-@adjoint(where=lambda X: varieso(X))
-def pair_matmulo(g, A, X):
-    """<g, A X> = <A.T g, X>."""
-    return pair(g, A @ X), pair(T(A) @ g, X)
-
-
-@adjoint(where=lambda X: varieso(X))
-def pair_left_matmulo(g, A, X):
-    """<g, X A> = <g A.T, X>."""
-    return pair(g, X @ A), pair(g @ T(A), X)
-
-
-@adjoint(where=lambda X: varieso(X))
-def pair_matrix_vectoro(g, X, v):
-    """<g, X v> = <g v.T, X>, and <g, v X> = <v g.T, X> for vectors v."""
-    yield pair(g, X @ v), pair(Outer()(g, v), X)
-    yield pair(g, v @ X), pair(Outer()(v, g), X)
-    yield pair(g, X @ v), pair(ExpandDims((-1,))(g) * v, X), vectoro(v)
-    yield pair(g, v @ X), pair(ExpandDims((-1,))(v) * ExpandDims((-2,))(g), X), vectoro(v)
-
-
-@adjoint(where=lambda x: (varieso(x), vectoro(x)))
-def pair_vectoro(g, A, x):
-    """<g, A x> = <A.T g, x> and <g, x A> = <A g, x> for batches of matrices."""
-    yield pair(g, A @ x), pair(Squeeze((-1,))(T(A) @ ExpandDims((-1,))(g)), x)
-    yield pair(g, x @ A), pair(Squeeze((-1,))(A @ ExpandDims((-1,))(g)), x)
-
-
-@adjoint(where=lambda x: varieso(x))
-def pair_outero(g, x, v):
-    """<g, x v.T> = <g v, x> and <g, v x.T> = <g.T v, x>."""
-    yield pair(g, Outer()(x, v)), pair(g @ v, x)
-    yield pair(g, Outer()(v, x)), pair(T(g) @ v, x)
-
-
-def eye_like(A: Any) -> Any:
-    """Return the identity matrix in the shape of one."""
-    return cast_like(eye(*A.shape[-2:]), A)
-
-
-def cast_like(x: Any, y: Any) -> Any:
-    """Return a node in the dtype of another."""
-    return Cast(y.dtype.name)(x) if x.dtype != y.dtype else x
-
-
-@adjoint(where=lambda A, e: calco(e, eye_like, A))
-def pair_traceo(g, A, e):
-    """<g, trace(A)> = <g I, A>."""
-    return pair(g, Trace()(A)), pair(ExpandDims((-2, -1))(g) * e, A)
-
-
-def first_block(g: Any, A: Any) -> Any:
-    """Return the block of ``g`` where the first of two diagonal blocks is."""
-    m, n = A.shape[-2:]
-    return g[..., :m, :n]
-
-
-def second_block(g: Any, A: Any) -> Any:
-    """Return the block of ``g`` after the first."""
-    m, n = A.shape[-2:]
-    return g[..., m:, n:]
-
-
-@adjoint(where=lambda g, A, h, k: (calco(h, first_block, g, A), calco(k, second_block, g, A)))
-def pair_block_diago(g, A, B, h, k):
-    """<g, block_diag(A, B)> = <the first block of g, A> + <the second, B>."""
-    return pair(g, BlockDiag()(A, B)), pair(h, A) + pair(k, B)
-
-
-def kron_parts(g: Any, A: Any, B: Any, which: int) -> Any:
-    """Return the sum of g times one factor of a Kronecker product, in the shape of the other."""
-    (m, n), (p, q) = A.shape, B.shape
-    parts = reshape(g, (m, p, n, q))
-    subscripts = "ipjq,pq->ij" if which == 0 else "ipjq,ij->pq"
-    return Einsum(subscripts)(parts, B if which == 0 else A)
-
-
-@adjoint(where=lambda x: (varieso(x), matrixo(x)))
-def pair_krono(g, x, v, h):
-    """<g, kron(x, v)> = <the sums of the blocks of g times v, x>, and by the second factor."""
-    yield pair(g, Kron()(x, v)), pair(h, x), calco(h, kron_parts, g, x, v, 0)
-    yield pair(g, Kron()(v, x)), pair(h, x), calco(h, kron_parts, g, v, x, 1)
-
-
 def einsum_back(subscripts: str, i: int) -> str | None:
     """Return the subscripts that give the cotangent of an operand, or None if none do."""
     operands, result = subscripts.split("->")
@@ -234,56 +137,6 @@ def pair_einsumo(g, s, t, u, v, w, x):
             )
 
 
-def is_one_system(A: Any, x: Any) -> bool:
-    """Return True if no axis of ``x`` is both a batch's and a vector's."""
-    return A.ndim == 2 or bool(A.ndim == x.ndim)
-
-
-def systemo(A: Any, x: Any) -> Any:
-    """Relate matrices and right sides that vary."""
-    return varieso(x), checko(is_one_system, A, x, label="a matrix, or as many axes")
-
-
-@adjoint(where=systemo)
-def pair_cho_solveo(g, A, x):
-    """<g, solve(B, x)> = <solve(B, g), x>, B being A A.T or A.T A."""
-    for lower in (True, False):
-        yield pair(g, ChoSolve(lower)(A, x)), pair(ChoSolve(lower)(A, g), x)
-
-
-@adjoint(where=lambda x, v: (varieso(x), vectoro(x), vectoro(v)))
-def pair_doto(g, v, x):
-    """<g, v x> = <g v, x> for vectors."""
-    yield pair(g, v @ x), pair(g * v, x)
-    yield pair(g, x @ v), pair(g * v, x)
-
-
-@adjoint(where=systemo)
-def pair_solveo(g, A, x):
-    """<g, solve(A, x)> = <solve(A.T, g), x>, where one triangle of A is read if A is definite."""
-    general, symmetric, definite = Solve("general"), Solve("symmetric"), Solve("spd")
-    yield pair(g, general(A, x)), pair(general(T(A), g), x)
-    yield pair(g, symmetric(A, x)), pair(symmetric(A, g), x), facto(A, "symmetric")
-    yield pair(g, definite(A, x)), pair(definite(A, g), x)
-
-
-@adjoint(where=systemo)
-def pair_solve_triangularo(g, w, u, A, x):
-    """<g, solve_triangular(A, x)> = <solve_triangular(A.T, g), x>."""
-    for trans in (0, 1):
-        yield (
-            pair(g, SolveTriangular(w, trans, u)(A, x)),
-            pair(SolveTriangular(w, 1 - trans, u)(A, g), x),
-        )
-
-
-@adjoint
-def pair_triangleo(g, x, k):
-    """<g, tril(x)> = <tril(g), x>, and so for triu."""
-    yield pair(g, Tril(k)(x)), pair(Tril(k)(g), x)
-    yield pair(g, Triu(k)(x)), pair(Triu(k)(g), x)
-
-
 # Views.
 
 
@@ -298,6 +151,13 @@ def pair_axeso(g, x, a):
     """<g, expand_dims(x, a)> = <squeeze(g, a), x>, and the reverse."""
     yield pair(g, ExpandDims(a)(x)), pair(Squeeze(a)(g), x)
     yield pair(g, Squeeze(a)(x)), pair(ExpandDims(a)(g), x)
+
+
+@adjoint
+def pair_checko(g, x, c, m, s):
+    """<g, assert(x, c)> = <assert(g, c), x>, and <g, specify_shape(x, s)> = <g, x>."""
+    yield pair(g, Assert(m)(x, c)), pair(Assert(m)(g, c), x)
+    yield pair(g, SpecifyShape(s)(x)), pair(g, x)
 
 
 @adjoint(where=lambda a, b: calco(b, undone, a))
@@ -321,14 +181,34 @@ def pair_indexo(g, x, s, k, z):
 
 
 @adjoint
-def pair_updateo(g, x, v, s, k):
-    """<g, x.at[s].add(v)> = <g, x> + <g[s], v>, and x.at[s].set(v) with zeros in g at s."""
+def pair_updateo(g, x, v, s, k, w):
+    """<g, x.at[s].add(v)> = <g, x> + <g[s], v>, and x.at[s].set(v) with zeros in g at s.
+
+    Where places of a key name one element, the value at the last of them is set.
+    """
     yield pair(g, AddIndex(s)(x, v, *k)), pair(g, x) + pair(Index(s)(g, *k), v)
     yield (
         pair(g, SetIndex(s)(x, v, *k)),
         pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v),
         distincto(s),
     )
+    held = calco(w, held_by_last, s, k, x)
+    yield (
+        pair(g, SetIndex(s)(x, v, *k)),
+        pair(SetIndex(s)(g, 0.0, *k), x) + pair(where(w, Index(s)(g, *k), 0.0), v),
+        held,
+    )
+
+
+def held_by_last(s: Any, k: Any, x: Any) -> Any:
+    """Return for each place of a key whether it is the last one that names its element."""
+    numbers = Index(s)(x, *k).shape
+    count = 1
+    for n in numbers:
+        count = count * n
+    places = reshape(arange(count), numbers)
+    owners = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), places, *k)
+    return equal(Index(s)(owners, *k), places)
 
 
 def sizes_of(x: Any) -> tuple[Any, ...]:
@@ -357,13 +237,6 @@ def from_the_end(a: int) -> tuple[Any, ...]:
 def pair_cumsumo(g, x, a, r):
     """<g, cumsum(x)> = <the sums of g from the end, x>."""
     return pair(g, Cumsum(a)(x)), pair(Index(r)(Cumsum(a)(Index(r)(g))), x)
-
-
-@adjoint
-def pair_diagonalo(g, x):
-    """<g, diag(x)> = <diagonal(g), x>, and the reverse for square matrices."""
-    yield pair(g, Diag(0)(x)), pair(Diagonal(0)(g), x)
-    yield pair(g, Diagonal(0)(x)), pair(Diag(0)(g), x), facto(x, "square")
 
 
 # Joins.

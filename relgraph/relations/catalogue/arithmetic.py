@@ -15,7 +15,6 @@ from relgraph.relations.kanren.goals import (
     calco,
     checko,
     floato,
-    nonzeroo,
 )
 
 # Signs.
@@ -189,13 +188,13 @@ def annihilate_multiply_zeroo(x):
 
 @identity(
     tags=(*TIDY, "mul_canonical", "const_elimination"),
-    where=nonzeroo,
+    where=floato,
     specials="assumes_finite",
 )
 def annihilate_divide_zeroo(x):
     """0 / x = 0.
 
-    The zeros may differ in sign.
+    0 / 0 is NaN.  The zeros may differ in sign.
     Source: IEEE 754-2019, sections 6.3 and 7.2.
     """
     return 0 / x, 0
@@ -411,12 +410,13 @@ def opposite(c: Any, x: Any) -> Variable | None:
 
 @identity(tags=(*TIDY, "mul_canonical"), where=lambda c: numbero(c, 3, -0.7), rounding="exact")
 def negate_multiply_numbero(x, y, c, d):
-    """-(c x) = d x and -((c x) / y) = (d x) / y, where d = -c.
+    """-(c x) = (-x) c = d x and -((c x) / y) = (d x) / y, where d = -c.
 
     Holds for a constant c of the dtype of x, modulo 2^n for integers.
     Source: IEEE 754-2019, section 6.3: the sign of a product is the exclusive or of the signs.
     """
     yield -(c * x), d * x, calco(d, opposite, c, x)
+    yield (-x) * c, d * x, calco(d, opposite, c, x)
     yield -((c * x) / y), (d * x) / y, calco(d, opposite, c, x)
 
 

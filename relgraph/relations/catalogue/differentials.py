@@ -13,7 +13,6 @@ MN, chapter 5.
 from __future__ import annotations
 
 import inspect
-from itertools import product
 from typing import Any
 
 from relgraph.ir.op import GetItem
@@ -22,22 +21,28 @@ from relgraph.ops import elementwise
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
-from relgraph.ops.differentials import d
+from relgraph.ops.differentials import d, inner_product
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.cast import Cast
-from relgraph.ops.indexing.update import AddIndex, SetIndex
+from relgraph.ops.indexing.index import Index
+from relgraph.ops.indexing.update import (
+    AddIndex,
+    MaximumIndex,
+    MinimumIndex,
+    MultiplyIndex,
+    SetIndex,
+)
+from relgraph.ops.inputs import Assume
 from relgraph.ops.linalg.blocks import BlockDiag, Kron
-from relgraph.ops.linalg.factored_solve import ChoSolve
-from relgraph.ops.linalg.factorisations import QR, SVD, Eigh, Eigvalsh
-from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
-from relgraph.ops.linalg.structured import Diagonal, Tril, Triu
-from relgraph.ops.permutation import matrix_transpose, moveaxis
-from relgraph.ops.reductions import LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum
+from relgraph.ops.linalg.solve import Det, Inv, Slogdet
+from relgraph.ops.permutation import moveaxis, transpose
+from relgraph.ops.reductions import Bottom, LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum, Top
 from relgraph.ops.shape import ExpandDims, reshape
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import differential
-from relgraph.relations.kanren.goals import calco, checko, linearo, op_kindo
+from relgraph.relations.kanren.goals import calco, linearo, op_kindo
 from relgraph.relations.relation import Relation
 
 clip, where = Elementwise("clip"), elementwise.where
@@ -136,13 +141,22 @@ def d_softmaxo(x, a, b):
     yield d(z), d(x) - Sum(b, True)(elementwise.exp(z) * d(x)), one
 
 
-@differential
-def d_maxo(x, a, k):
-    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise."""
-    for reduction in (Max, Min):
+def dtype_of(x: Any) -> str:
+    """Return the name of a dtype."""
+    return str(x.dtype.name)
+
+
+@differential(where=lambda x, t: calco(t, dtype_of, x))
+def d_maxo(x, a, k, t):
+    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise.
+
+    With an initial value of -infinity, the maximum of nothing has the differential 0.
+    """
+    for reduction, least in ((Max, 0.0), (Min, 0.0), (Top, 1.0), (Bottom, 1.0)):
         hit = elementwise.equal(x, reduction(a, True)(x))
-        chosen = Sum(a, k)(where(hit, d(x), 0.0))
-        yield d(reduction(a, k)(x)), chosen / Sum(a, k)(where(hit, 1.0, 0.0))
+        count = Sum(a, k)(Cast(t)(hit))
+        count = maximum(count, least) if least else count
+        yield d(reduction(a, k)(x)), Sum(a, k)(where(hit, d(x), 0.0)) / count
 
 
 @differential(where=linearo)
@@ -161,61 +175,6 @@ def d_casto(x, t):
 
 
 @differential
-def d_matmulo(A, B):
-    """d(A B) = d(A) B + A d(B).
-
-    Source: MN, chapter 8.
-    """
-    return d(A @ B), d(A) @ B + A @ d(B)
-
-
-@differential
-def d_invo(A):
-    """d(inv(A)) = -inv(A) d(A) inv(A).
-
-    Source: MN, chapter 8.
-    """
-    return d(inv(A)), -(inv(A) @ d(A) @ inv(A))
-
-
-@differential
-def d_logdeto(A):
-    """d(log |det(A)|) = sum(inv(A).T * d(A)).
-
-    Source: MN, chapter 8.
-    """
-    return d(second(slogdet(A))), Sum((-2, -1), False)(matrix_transpose(inv(A)) * d(A))
-
-
-@differential
-def d_solveo(s, A, b):
-    """d(solve(A, b)) = solve(A, d(b) - d(A) solve(A, b)).
-
-    Source: Giles, section 2.
-    """
-    x = Solve(s)(A, b)
-    return d(x), Solve(s)(A, d(b) - d(A) @ x)
-
-
-def half_lower(x: Any) -> Any:
-    """Return the lower triangle, and half the diagonal."""
-    return 0.5 * (Tril(0)(x) + Tril(-1)(x))
-
-
-@differential
-def d_choleskyo(A):
-    """d(L) = L F(inv(L) d(A) inv(L).T), F taking the lower triangle and half the diagonal.
-
-    d(A) is symmetric, as A is.
-    Source: I. Murray, Differentiation of the Cholesky decomposition, 2016.
-    """
-    L = Cholesky(True)(A)
-    down = SolveTriangular(True, 0, False)
-    S = 0.5 * (d(A) + matrix_transpose(d(A)))
-    return d(L), L @ half_lower(down(L, matrix_transpose(down(L, S))))
-
-
-@differential
 def d_logsumexpo(x, a, k):
     """d(logsumexp(x)) = sum(exp(x - logsumexp(x)) d(x)).
 
@@ -225,77 +184,36 @@ def d_logsumexpo(x, a, k):
     return d(LogSumExp(a, k)(x)), Sum(a, k)(weights * d(x))
 
 
-@differential
-def d_deto(A):
-    """d(det(A)) = det(A) sum(inv(A).T * d(A)).
+@differential(where=lambda x, t: calco(t, dtype_of, x))
+def d_updateo(x, v, s, k, t):
+    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add.
 
-    Source: MN, chapter 8.
+    Multiplication sets the part to x[s] v where no element is named twice.  Of x[s] and v, those
+    that are the maximum share its differential, and so for the minimum.
     """
-    inverse = matrix_transpose(inv(A))
-    return d(det(A)), det(A) * Sum((-2, -1), False)(inverse * d(A))
-
-
-def triangle(x: Any, lower: bool, unit: bool) -> Any:
-    """Return the triangle that a system reads, without the diagonal if that is taken for ones."""
-    return Tril(-1 if unit else 0)(x) if lower else Triu(1 if unit else 0)(x)
-
-
-@differential
-def d_solve_triangularo(A, b):
-    """d(solve(A, b)) = solve(A, d(b) - d(A) solve(A, b)), where A is a triangle, or its transpose.
-
-    Source: Giles, section 2.
-    """
-    for lower, trans, unit in product((True, False), (0, 1), (True, False)):
-        solve = SolveTriangular(lower, trans, unit)
-        dA = triangle(d(A), lower, unit)
-        yield (
-            d(solve(A, b)),
-            solve(A, d(b) - (matrix_transpose(dA) if trans else dA) @ solve(A, b)),
-        )
-
-
-def gaps(w: Any) -> Any:
-    """Return 1 / (w_j - w_i), and 0 where they are equal."""
-    gap = ExpandDims((-2,))(w) - ExpandDims((-1,))(w)
-    same = elementwise.equal(gap, 0.0)
-    return where(same, 0.0, 1.0 / where(same, 1.0, gap))
-
-
-def symmetric_part(x: Any) -> Any:
-    """Return the mean of a matrix and its transpose."""
-    return 0.5 * (x + matrix_transpose(x))
-
-
-@differential
-def d_eigho(A, k):
-    """d(w) = diagonal(V.T d(A) V), and d(V) = V (F * (V.T d(A) V)), F being 1 / (w_j - w_i).
-
-    A is symmetric.  Vectors of equal eigenvalues have no differential; theirs is taken for 0.
-    Source: MN, chapter 8; Giles, section 3.
-    """
-    w, V = GetItem(0)(Eigh(k)(A)), GetItem(1)(Eigh(k)(A))
-    turned = matrix_transpose(V) @ symmetric_part(d(A)) @ V
-    yield d(w), Diagonal(0)(turned)
-    yield d(V), V @ (gaps(w) * turned)
-    yield d(Eigvalsh(k)(A)), Diagonal(0)(turned)
-
-
-@differential
-def d_updateo(x, v, s, k):
-    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add."""
     for update in (SetIndex, AddIndex):
         yield d(update(s)(x, v, *k)), update(s)(d(x), d(v), *k)
+    part = Index(s)(x, *k)
+    times = MultiplyIndex(s)(x, v, *k)
+    yield d(times), SetIndex(s)(d(x), Index(s)(d(x), *k) * v + part * d(v), *k), distincto(s)
+    for extreme in (MaximumIndex, MinimumIndex):
+        y = extreme(s)(x, v, *k)
+        kept, taken = elementwise.equal(x, y), elementwise.equal(v, Index(s)(y, *k))
+        total = AddIndex(s)(where(kept, d(x), 0.0), where(taken, d(v), 0.0), *k)
+        count = AddIndex(s)(Cast(t)(kept), Cast(t)(taken), *k)
+        yield d(y), total / count
 
 
 @differential
-def d_krono(A, B):
-    """d(kron(A, B)) = kron(d(A), B) + kron(A, d(B)), and block_diag is linear in both.
+def d_assumeo(x, f):
+    """d(assume(x)) = d(x)."""
+    return d(Assume(f)(x)), d(x)
 
-    Source: MN, chapter 9.
-    """
-    yield d(kron(A, B)), kron(d(A), B) + kron(A, d(B))
-    yield d(block_diag(A, B)), block_diag(d(A), d(B))
+
+@differential
+def d_inner_producto(x, y):
+    """An inner product has the differential of sum(x y)."""
+    return d(inner_product(x, y)), d(Sum(None, False)(x * y))
 
 
 @differential
@@ -325,14 +243,16 @@ def others(u: Any, axis: int) -> Any:
 
 
 def other_factors(a: Any, u: Any) -> Any:
-    """Return for each element the product of the others that a product takes.
-
-    None if it is taken along several axes, but not all.
-    """
-    if a is None and u.ndim != 1:
-        return reshape(others(reshape(u, (-1,)), -1), u.shape)
-    axes = (-1,) if a is None else a
-    return others(u, axes[0]) if len(axes) == 1 else None
+    """Return for each element the product of the others that a product takes."""
+    axes = tuple(range(-u.ndim, 0)) if a is None else a
+    if len(axes) == 1:
+        return others(u, axes[0])
+    rest = [i for i in range(-u.ndim, 0) if i not in axes]
+    order = [*rest, *axes]
+    turned = transpose(u, order)
+    flat = reshape(turned, (*turned.shape[: len(rest)], -1))
+    inverse = [order.index(i) for i in range(-u.ndim, 0)]
+    return transpose(reshape(others(flat, -1), turned.shape), inverse)
 
 
 @differential
@@ -381,69 +301,6 @@ def d_sorto(u, a, x):
     for running in (Cummax, Cummin):
         y = running(a)(u)
         yield d(y), x, calco(x, last_extreme, d(u), u, y, a)
-
-
-@differential
-def d_svdo(A, f):
-    """d(s) = diagonal(U.T d(A) V), and those of U and V, for the thin decomposition.
-
-    Source: J. Townsend, Differentiating the singular value decomposition, 2016.
-    """
-    thin = [GetItem(i)(SVD(False)(A)) for i in range(3)]
-    U, s, V = thin[0], thin[1], matrix_transpose(thin[2])
-    P = matrix_transpose(U) @ d(A) @ V
-    yield d(GetItem(1)(SVD(f)(A))), Diagonal(0)(P)
-    yield d(U), left_vectors(d(A), U, s, V, P)
-    yield (
-        d(thin[2]),
-        matrix_transpose(left_vectors(matrix_transpose(d(A)), V, s, U, matrix_transpose(P))),
-    )
-
-
-def left_vectors(dA: Any, U: Any, s: Any, V: Any, P: Any) -> Any:
-    """Return d(U) = U (F * (P s + s P.T)) + (I - U U.T) d(A) V / s."""
-    row = ExpandDims((-2,))(s)
-    F = gaps(s) / (row + ExpandDims((-1,))(s))
-    scaled = P * row
-    rest = dA @ V / row
-    return U @ (F * (scaled + matrix_transpose(scaled))) + (rest - U @ (matrix_transpose(U) @ rest))
-
-
-@differential
-def d_qro(A):
-    """d(R) = B R and d(Q) = X - Q B, X = d(A) inv(R) and B the upper triangle of M - M'.
-
-    For at least as many rows as columns.
-    Source: S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions,
-    2010.
-    """
-    Q, R = GetItem(0)(QR("reduced")(A)), GetItem(1)(QR("reduced")(A))
-    X = matrix_transpose(SolveTriangular(False, 1, False)(R, matrix_transpose(d(A))))
-    M = matrix_transpose(Q) @ X
-    upper = M - (Tril(-1)(M) - matrix_transpose(Tril(-1)(M)))
-    tall = checko(is_tall, A, label="at least as many rows as columns")
-    yield d(Q), X - Q @ upper, tall
-    yield d(R), upper @ R, tall
-
-
-def is_tall(A: Any) -> bool:
-    """Return True if a matrix has at least as many rows as columns."""
-    m, n = A.type.shape[-2:]
-    return not (isinstance(m, int) and isinstance(n, int)) or m >= n
-
-
-@differential
-def d_cho_solveo(L, b):
-    """d(x) = x' - solve(A, d(A) x) for x = solve(A, b), A = L L.T or U.T U.
-
-    Source: Giles, section 2.
-    """
-    low, up = ChoSolve(True), ChoSolve(False)
-    x, dL = low(L, b), Tril(0)(d(L))
-    T = matrix_transpose
-    yield d(x), low(L, d(b) - (dL @ (T(L) @ x) + L @ (T(dL) @ x)))
-    y, dU = up(L, b), Triu(0)(d(L))
-    yield d(y), up(L, d(b) - (T(dU) @ (L @ y) + T(L) @ (dU @ y)))
 
 
 RELATIONS = (*ELEMENTWISE, *relations_in(globals()))

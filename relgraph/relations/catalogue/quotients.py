@@ -64,6 +64,34 @@ def merge_multiply_divideo(x, y, z, w):
     return (x / y) * (z / w), (x * z) / (y * w)
 
 
+def product_of(a: Any, b: Any) -> Variable | None:
+    """Return the product of two numbers of one dtype; None if it is infinite or subnormal."""
+    if not (isinstance(a, Constant) and isinstance(b, Constant) and a.dtype == b.dtype):
+        return None
+    with np.errstate(all="ignore"):
+        product = np.multiply(a.uniform, b.uniform)
+    normal = np.finfo(a.dtype).tiny <= np.abs(product) < np.inf
+    return constant(product, a.dtype) if normal else None
+
+
+@identity(
+    tags=CANONICAL,
+    where=lambda x, y: (floato(x), floato(y), checko(no_smaller, y, x)),
+    specials="assumes_finite",
+)
+def merge_multiply_numeratoro(x, y, a, b, c):
+    """(1 / y) x = x / y, and (a / y) (b x) = (c x) / y, where c = a b.
+
+    It leaves arrays alone that are multiplied by the reciprocal of a smaller one.
+    1 / y may overflow where the quotient does not.
+    The error is within 3u of the result.
+    Source: group law.
+    """
+    yield (1 / y) * x, x / y
+    numbers = numbero(a, 3, -0.7), numbero(b, 2, 0.3), calco(c, product_of, a, b)
+    yield (a / y) * (b * x), (c * x) / y, numbers
+
+
 @identity(tags=CANONICAL, where=lambda y: floato(y), rounding="exact")
 def extract_negativeo(x, y):
     """x / (-y) = -(x / y).

@@ -18,7 +18,9 @@ from relgraph.ops.elementwise import (
     kv,
     kve,
     log,
+    log_ndtr,
     logerfc,
+    ndtr,
     polygamma,
     reciprocal,
     sin,
@@ -250,6 +252,16 @@ def log_erfco(x):
     Source: definition; DLMF 7.12.1 for a large x.
     """
     return log(erfc(x)), logerfc(x)
+
+
+@identity(tags=STABLE)
+def log_ndtro(x):
+    """log(ndtr(x)) = log_ndtr(x).
+
+    The left side is -infinity for x < -38.
+    Source: definition; DLMF 7.17.
+    """
+    return log(ndtr(x)), log_ndtr(x)
 
 
 @identity(tags=CANONICAL)

@@ -16,14 +16,18 @@ from relgraph.ops.elementwise import (
     absolute,
     cast,
     equal,
+    erfc,
     exp,
     expm1,
     less_equal,
     log,
     log1mexp,
     log1p,
+    log_ndtr,
     logaddexp,
+    logerfc,
     logical_and,
+    ndtr,
     reciprocal,
     sigmoid,
     sign,
@@ -239,7 +243,8 @@ def log_multiply_expo(a, b, c, x, axis, keepdims, n):
     """log(a e^b) = log a + b, and log(a e^b / c) = log a + b - log c.
 
     The same holds of other factors whose logarithm is stable: a sum or mean of exponentials, a
-    logistic function, a softmax.  The left side overflows or underflows for a large |b|.
+    logistic function, a softmax, a tail of the normal distribution.  The left side overflows or
+    underflows for a large |b|.
     Source: DLMF 4.8.2 and 4.8.4.
     """
     yield log(a * exp(b)), log(a) + b, nonnegativeo(b)
@@ -251,6 +256,8 @@ def log_multiply_expo(a, b, c, x, axis, keepdims, n):
         (mean(exp(x), **at), logsumexp(x, **at) - log(n), (counted,)),
         (sigmoid(b), -softplus(-b), ()),
         (softmax(x, axis), log_softmax(x, axis), ()),
+        (erfc(b), logerfc(b), ()),
+        (ndtr(b), log_ndtr(b), ()),
     )
     for factor, logarithm, known in factors:
         yield log(a * factor), log(a) + logarithm, (*known, nonnegativeo(a))

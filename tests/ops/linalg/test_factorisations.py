@@ -1,5 +1,7 @@
 """Factorisations against NumPy and SciPy: values, dtypes, batches, facts and errors."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -72,6 +74,8 @@ def test_what_scipy_factors(batch, n, dtype):
     for i, one in enumerate(one_by_one(scipy.linalg.qz, 4, x, y)):
         check(lambda v, w, i=i: d.qz(v, w)[i], one, x, y)
     check(d.expm, one_by_one(scipy.linalg.expm, 1, x)[0], x)
+    frechet = partial(scipy.linalg.expm_frechet, compute_expm=False)
+    check(d.ExpmFrechet(), one_by_one(frechet, 1, x, y)[0], x, y)
     (expected,) = one_by_one(scipy.linalg.solve_sylvester, 1, x, y, y)
     check(f.solve_sylvester, expected, x, y, y)
 

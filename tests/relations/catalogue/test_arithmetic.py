@@ -42,7 +42,7 @@ ROWS = [
     Row(r.remove_multiply_oneo, x * 1.0, x, x * 2.0),
     Row(r.remove_divide_oneo, x / 1.0, x, 1.0 / x),
     Row(r.annihilate_multiply_zeroo, x * 0.0, zeros, x * 1e-300),
-    Row(r.annihilate_divide_zeroo, 0.0 / u, zeros, 0.0 / x),
+    Row(r.annihilate_divide_zeroo, 0.0 / x, zeros, x / 0.5),
     Row(r.cancel_subtract_selfo, x - x, zeros, x - y),
     Row(r.cancel_divide_selfo, u / u, ones, x / y),
     Row(r.double_addo, x + x, 2.0 * x, b + b),
@@ -57,6 +57,7 @@ ROWS = [
     Row(r.cancel_divide_multiplyo, (x * u) / u, x, (x * y) / u),
     Row(r.cancel_multiply_divideo, (x / u) * u, x, (x / y) * u),
     Row(r.negate_multiply_numbero, -(3 * x), -3 * x, -(y * x)),
+    Row(r.negate_multiply_numbero, -x * 3, -3 * x, -x * y),
 ]
 
 

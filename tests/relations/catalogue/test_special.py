@@ -20,7 +20,9 @@ from relgraph.ops.elementwise import (
     kv,
     kve,
     log,
+    log_ndtr,
     logerfc,
+    ndtr,
     polygamma,
     reciprocal,
     sin,
@@ -73,6 +75,7 @@ ROWS = [
     Row(r.erf_subtracto, erfc(-x) - 1.0, erf(x), erfc(-x) - 2.0),
     Row(r.reflect_erfco, 2.0 - erfc(x), erfc(-x), 3.0 - erfc(x)),
     Row(r.log_erfco, log(erfc(x)), logerfc(x), log(erf(x))),
+    Row(r.log_ndtro, log(ndtr(x)), log_ndtr(x), log(erf(x))),
     Row(r.exp_logerfco, exp(logerfc(x)), erfc(x), log(logerfc(x))),
     Row(r.scale_erfco, exp(square(x)) * erfc(x), erfcx(x), exp(square(x)) * erfc(y)),
     Row(

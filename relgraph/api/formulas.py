@@ -1,0 +1,175 @@
+"""Derivatives and antiderivatives as formulas."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from relgraph.api.rewrite import rewrite_graph
+from relgraph.errors import (
+    ArgumentError,
+    DerivativeError,
+    DomainError,
+    DTypeError,
+    NotFoundError,
+    checks_arguments,
+    kind_of,
+)
+from relgraph.ir.dispatch import traceable
+from relgraph.ir.graph import toposort
+from relgraph.ir.infix import brief
+from relgraph.ir.node import Variable, constant
+from relgraph.ops.shape import broadcast_to
+from relgraph.search import antiderivative as search
+from relgraph.search.differential_ring import derivative as tangent
+from relgraph.search.polynomials import Budget
+
+
+@traceable
+@checks_arguments
+def derivative(y: Variable, x: Variable) -> Variable:
+    """Return the derivative of an elementwise expression as a simplified formula.
+
+    Parameters
+    ----------
+    y : Variable, float[...]
+        An expression that computes each element from the elements of ``x`` at the same place, or
+        any expression if ``x`` has no dimensions.
+    x : Variable, float[...]
+        An input, or another node of ``y``.
+
+    Returns
+    -------
+    Variable
+        In the shape of ``y``; zeros if it does not depend on ``x``.
+
+    Raises
+    ------
+    DerivativeError
+        For an op without a differential, or if elements of ``y`` depend on other elements of ``x``.
+    DTypeError
+        For what is not of floats.
+
+    See Also
+    --------
+    antiderivative : The other direction.
+
+    References
+    ----------
+    J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., chapter 5.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x, a = rg.scalars("x a")
+    >>> rg.derivative(rg.exp(-a * x**2), x)
+    exp(-a * square(x)) * (-2 * x * a)
+    """
+    _check(y, x, "derivative", "y")
+    change = tangent(y, x)
+    if change is None:
+        zero = constant(0, y.dtype)
+        return broadcast_to(zero, y.shape) if y.ndim else zero
+    return rewrite_graph(change)
+
+
+@traceable
+@checks_arguments
+def antiderivative(
+    f: Variable, x: Variable, *, budget: int = 20_000, seconds: float | None = None
+) -> Variable:
+    """Return an expression whose derivative is ``f``, by reading the differentials backward.
+
+    Parameters
+    ----------
+    f : Variable, float[...]
+        An elementwise expression of ``x``; everything else in it is a constant.
+    x : Variable, float[...]
+        An input.
+    budget : int
+        How many steps the search may take.
+    seconds : float, optional
+        How long it may take.
+
+    Returns
+    -------
+    Variable
+        In the shape of ``f``; the constant of integration is arbitrary.  It holds on each interval
+        on which ``f`` and it are continuous.
+
+    Raises
+    ------
+    NotFoundError
+        If no combination of the candidates has the derivative, or the budget ends.  There may be
+        an antiderivative nevertheless.
+    DerivativeError
+        If elements of ``f`` depend on other elements of ``x``.
+    DTypeError
+        For what is not of floats.
+    DomainError
+        For a budget or a time that is not positive.
+
+    See Also
+    --------
+    derivative : The other direction.
+
+    References
+    ----------
+    K. O. Geddes and L. Y. Stefanus, On the Risch-Norman integration method and its implementation
+    in MAPLE, ISSAC 1989.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> x = rg.scalar("x")
+    >>> rg.antiderivative(x * rg.cos(x), x)
+    cos(x) + x * sin(x)
+    >>> rg.antiderivative(rg.exp(-(x**2)), x)
+    0.886226925452758 * erf(x)
+    """
+    _check(f, x, "antiderivative", "f")
+    if budget < 1:
+        raise DomainError(
+            f"antiderivative: budget={budget} is not positive", {}, "Pass a number of steps."
+        )
+    if seconds is not None and not seconds > 0:
+        raise DomainError(f"antiderivative: seconds={seconds} is not positive")
+    end = None if seconds is None else monotonic() + seconds
+    result = search.antiderivative(f, x, Budget(budget, seconds, end))
+    if isinstance(result, str):
+        raise NotFoundError(
+            f"antiderivative: none of {brief(f)} was found",
+            {"tried": result},
+            "It may have no closed form.  A larger budget= tries more candidates.",
+        )
+    if result.type.shape != f.type.shape:
+        result = broadcast_to(result, f.shape)
+    return rewrite_graph(result)
+
+
+def _check(y: Variable, x: Variable, function: str, name: str) -> None:
+    """Raise unless a graph of floats is an elementwise expression of a node."""
+    for argument, value in ((name, y), ("x", x)):
+        if not isinstance(value, Variable):
+            raise ArgumentError(
+                f"{function}: {argument} is {kind_of(value)}",
+                {},
+                "Pass graphs; an input is made by rg.scalar or rg.vector.",
+            )
+        if value.dtype.kind != "f":
+            raise DTypeError(
+                f"{function}: {argument} has dtype {value.dtype}",
+                {argument: brief(value)},
+                'Derivatives are of floats; convert with astype("float64").',
+            )
+    if x.ndim == 0 and function == "derivative":
+        return
+    moving = {x}
+    for node in toposort([y]):
+        if node is not x and not moving.isdisjoint(node.inputs):
+            moving.add(node)
+            if node.op is None or not node.op.pointwise:
+                raise DerivativeError(
+                    f"{function}: {name} is no elementwise expression of x",
+                    {"op": repr(node.op), "node": brief(node), "x": brief(x)},
+                    "Use rg.jacobian or rg.grad for other functions of arrays.",
+                )

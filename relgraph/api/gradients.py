@@ -1,0 +1,466 @@
+"""``rg.grad`` and its relatives: first derivatives of graphs and of Python functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from relgraph.api import graph_derivatives as graphs
+from relgraph.api.function_derivatives import (
+    Derivative,
+    OnInputs,
+    holds_graphs,
+    node_of,
+    one_output,
+    positions_of,
+)
+from relgraph.api.graph_derivatives import Nodes, direction
+from relgraph.api.linear_programs import linear_program
+from relgraph.api.pytrees import filled, flattened
+from relgraph.api.tracing import Tracer
+from relgraph.errors import ArgumentError, checks_arguments, kind_of
+from relgraph.ir.dispatch import is_tracing
+from relgraph.ir.node import Variable
+
+
+def is_function(x: Any) -> bool:
+    """Return True for a function of arrays, False for graphs."""
+    return callable(x) and not isinstance(x, Variable) and type(x) is not Tracer
+
+
+class OnGraph:
+    """A graph to differentiate, and the nodes to differentiate with respect to, in containers."""
+
+    def __init__(self, outputs: Any, wrt: Any, what: str) -> None:
+        if wrt is None:
+            raise ArgumentError(
+                f"{what} of a graph needs the nodes to differentiate with respect to",
+                {"graph": outputs},
+                f"Write rg.{what}(graph, x), or pass a function of arrays in place of the graph.",
+            )
+        self.traced = any([type(x) is Tracer for x, _ in flattened((outputs, wrt), "x")])
+        self.result, self.tree = outputs, wrt
+        self.outputs: Nodes = [
+            node_of(y, name, "output") for y, name in flattened(outputs, "output") if y is not None
+        ]
+        self.wrt = [
+            x.node if type(x) is Tracer else x for x, _ in flattened(wrt, "wrt") if x is not None
+        ]
+        graphs.check_wrt(self.wrt, self.outputs)
+
+    @property
+    def loss(self) -> Variable:
+        """The only output, which must not be in a container."""
+        if isinstance(self.result, tuple | list | dict):
+            raise ArgumentError(
+                f"a gradient is of one number, and the loss is {kind_of(self.result)}",
+                fix="Pass one graph, such as the sum of the losses; rg.vjp takes several.",
+            )
+        return self.outputs[0]
+
+    def wrapped(self, nodes: Sequence[Variable]) -> list[Any]:
+        """Return nodes, traced if the graph is."""
+        return [Tracer(x) for x in nodes] if self.traced else list(nodes)
+
+    def like_wrt(self, nodes: Sequence[Variable]) -> Any:
+        """Return one node for each of ``wrt``, in its structure."""
+        return filled(self.tree, self.wrapped(nodes))
+
+    def like_outputs(self, nodes: Sequence[Variable]) -> Any:
+        """Return one node for each output, in their structure."""
+        return filled(self.result, self.wrapped(nodes))
+
+
+def directions(values: Any, nodes: Nodes, role: str) -> Nodes:
+    """Return tangents or cotangents as nodes, one for each node, or raise."""
+    leaves = [(x, name) for x, name in flattened(values, role) if x is not None]
+    if len(leaves) != len(nodes):
+        raise ArgumentError(
+            f"there are {len(leaves)} {role}s for {len(nodes)} arrays",
+            fix=f"Pass one {role} for each, in containers of the same structure.",
+        )
+    return [
+        direction(x if isinstance(x, int | float) else node_of(x, name, role), node, role)
+        for (x, name), node in zip(leaves, nodes, strict=True)
+    ]
+
+
+class Options(NamedTuple):
+    """What a derivative of a function depends on, beside the function."""
+
+    argnums: int | tuple[int, ...] = 0
+    has_aux: bool = False
+    stabilize: bool = True
+    with_value: bool = False
+
+
+def positions(argnums: Any) -> Any:
+    """Return ``argnums`` as a value that can be hashed."""
+    return tuple(argnums) if isinstance(argnums, list) else argnums
+
+
+@lru_cache(maxsize=256)
+def _cached(transform: Callable[..., Any], function: Any, options: Options) -> Derivative:
+    return Derivative(transform, function, options)
+
+
+def derivative(transform: Callable[..., Any], function: Any, options: Options) -> Derivative:
+    """Return the derivative of a function, the same object as before if there is one.
+
+    So its programs are found again when ``rg.jvp(f, ...)`` is called again.
+    """
+    try:
+        return _cached(transform, function, options)
+    except TypeError:  # a callable object that cannot be hashed
+        return Derivative(transform, function, options)
+
+
+def _function_gradient(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
+    argnums, has_aux = options.argnums, options.has_aux
+    traced = OnInputs(function, args, kwargs, positions_of(argnums, args), has_aux)
+    loss, parts = graphs.gradient(one_output(traced), traced.wrt, options.stabilize)
+    gradients = traced.like_arguments(parts, isinstance(argnums, int))
+    if options.with_value:
+        value = (loss, traced.aux) if has_aux else loss
+        return traced.close((value, gradients))
+    return traced.close((gradients, traced.aux) if has_aux else gradients)
+
+
+def _of_loss(loss: Any, wrt: Any, options: Options) -> Any:
+    """Return the gradient of a function, as a function; or of a graph."""
+    name = "value_and_grad" if options.with_value else "grad"
+    if is_function(loss):
+        no_nodes(wrt, name)
+        return derivative(_function_gradient, loss, options)
+    graph = OnGraph(loss, wrt, name)
+    value, parts = graphs.gradient(graph.loss, graph.wrt, options.stabilize)
+    gradients = graph.like_wrt(parts)
+    return (graph.wrapped([value])[0], gradients) if options.with_value else gradients
+
+
+def no_nodes(wrt: Any, name: str) -> None:
+    """Raise ArgumentError for nodes beside a function."""
+    if wrt is not None:
+        raise ArgumentError(
+            f"rg.{name} of a function takes positions of arguments, not {kind_of(wrt)}",
+            fix=f"Write rg.{name}(f, argnums={wrt if isinstance(wrt, int | tuple) else 0}).",
+        )
+
+
+@checks_arguments
+def grad(
+    loss: Any,
+    wrt: Any = None,
+    *,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    stabilize: bool = True,
+) -> Any:
+    """Return the gradient of a number: of a graph, or of a Python function of arrays.
+
+    Parameters
+    ----------
+    loss : Variable, float[], or callable
+        A graph, or a function of arrays that returns a number.
+    wrt : Variable or container of Variable
+        For a graph: the nodes to differentiate with respect to; floats.
+    argnums : int or sequence of int
+        For a function: the positions of the arguments to differentiate with respect to, which
+        are arrays of floats, Python floats, or containers of them.
+    has_aux : bool
+        For a function: whether it returns a pair ``(loss, aux)``.  The second part is returned
+        beside the gradient.
+    stabilize : bool
+        Whether to rewrite the graph to numerically stable forms first, since the derivative of
+        ``log(1 + exp(x))`` as written is NaN at 1000.
+
+    Returns
+    -------
+    Variable or container of Variable, or callable
+        For a graph, the gradient in the structure of ``wrt``, each part in the shape of its node.
+        For a function, a function of the same arguments that returns the gradient; with several
+        ``argnums``, a tuple of gradients.
+
+    Raises
+    ------
+    ArgumentError
+        For a missing ``wrt``, or arguments that do not apply.
+    DerivativeError
+        For a loss with dimensions, for integers, for a node that is not in the graph, and for an op
+        without a derivative.
+
+    Notes
+    -----
+    An argument or input without influence has zeros for its gradient.  ``docs/derivatives.md``
+    lists the subgradients at points where a function has no derivative.
+
+    References
+    ----------
+    J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., 2019.
+    A. Griewank and A. Walther, Evaluating Derivatives, 2nd ed., 2008, chapter 3.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> x = rg.vector("x", 3)
+    >>> rg.rewrite_graph(rg.grad(rg.sum(x * rg.sin(x)), x))
+    sin(x) + x * cos(x)
+    >>> rg.grad(lambda x, y: np.sum(x**2 * y), argnums=(0, 1))(np.array([1.0, 2.0]), 3.0)
+    (array([ 6., 12.]), np.float64(5.0))
+    """
+    return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize))
+
+
+@checks_arguments
+def value_and_grad(
+    loss: Any,
+    wrt: Any = None,
+    *,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    stabilize: bool = True,
+) -> Any:
+    """Return a number and its gradient, which share what both need.
+
+    Parameters
+    ----------
+    loss, wrt, argnums, has_aux, stabilize
+        As in :func:`grad`.
+
+    Returns
+    -------
+    tuple, or callable
+        The loss, in the form that was differentiated, and its gradient; with ``has_aux``,
+        ``((loss, aux), gradient)``.  For a function, a function that returns them.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> f = rg.value_and_grad(lambda x: np.sum(x**2))
+    >>> f(np.array([1.0, 2.0]))
+    (np.float64(5.0), array([2., 4.]))
+    """
+    return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize, True))
+
+
+def _function_jvp(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
+    primals, tangents = args
+    traced = OnInputs(function, primals, {}, range(len(primals)))
+    nodes = directions(tangents, traced.wrt, "tangent")
+    outputs, wrt = prepared(traced, options.stabilize)
+    pushed = graphs.pushed_forward(outputs, wrt, nodes)
+    return traced.close((traced.like_result(outputs), traced.like_result(pushed)))
+
+
+@checks_arguments
+def jvp(outputs: Any, wrt: Any, tangents: Any, *, stabilize: bool = True) -> Any:
+    """Return a value and its derivative along a direction, by forward mode.
+
+    Parameters
+    ----------
+    outputs : Variable or container of Variable, or callable
+        Graphs of floats, or a function of arrays that returns arrays.
+    wrt : Variable or container of Variable, or sequence of array
+        For a graph, the nodes to differentiate with respect to; for a function, its arguments.
+    tangents : like ``wrt``
+        The direction: an array or graph for each, in its shape.
+    stabilize : bool
+        As in :func:`grad`.
+
+    Returns
+    -------
+    tuple
+        The outputs, in the form that was differentiated, and their tangents, both in the structure
+        of the outputs.
+
+    Raises
+    ------
+    ArgumentError, ShapeError
+        For tangents that do not fit.
+    DerivativeError
+        For integers, for a node that is not in the graph, and for an op without a derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> x, t = rg.vectors("x t", 3)
+    >>> rg.jvp(rg.sin(x), x, t)
+    (sin(x), cos(x) * t)
+    >>> rg.jvp(np.sin, (0.0,), (2.0,))
+    (np.float64(0.0), np.float64(2.0))
+    """
+    if is_function(outputs):
+        primals, along = arguments(wrt, "primals"), arguments(tangents, "tangents")
+        return derivative(_function_jvp, outputs, Options(stabilize=stabilize))(primals, along)
+    graph = OnGraph(outputs, wrt, "jvp")
+    nodes = directions(tangents, graph.wrt, "tangent")
+    values, inputs = prepared(graph, stabilize)
+    return graph.like_outputs(values), graph.like_outputs(
+        graphs.pushed_forward(values, inputs, nodes)
+    )
+
+
+def arguments(values: Any, name: str) -> tuple[Any, ...]:
+    if not isinstance(values, tuple | list):
+        raise ArgumentError(
+            f"the {name} of a function come in a tuple, one for each argument, not in "
+            f"{kind_of(values)}",
+            fix=f"Write ({name[:-1]},) for a function of one argument.",
+        )
+    return tuple(values)
+
+
+def prepared(graph: OnGraph | OnInputs, stabilize: bool) -> tuple[Nodes, Nodes]:
+    """Return the outputs and the nodes of a problem, in stable forms, after checking dtypes."""
+    for y in graph.outputs:
+        graphs.check_floats(y, "the output")
+    return graphs.stable(graph.outputs, graph.wrt) if stabilize else (graph.outputs, graph.wrt)
+
+
+def _linear(
+    function: Any, options: Options, forwards: bool, *primals: Any
+) -> tuple[Any, Callable[[Any], Any]]:
+    """Return a function's value, and its derivative as a function of tangents or cotangents."""
+    traced = OnInputs(function, primals, {}, range(len(primals)), options.has_aux)
+    outputs, wrt = prepared(traced, options.stabilize)
+
+    def pushed(*tangents: Any) -> Any:
+        nodes = directions(tangents, wrt, "tangent")
+        return traced.close(traced.like_result(graphs.pushed_forward(outputs, wrt, nodes)))
+
+    def pulled(cotangents: Any) -> Any:
+        nodes = directions(cotangents, outputs, "cotangent")
+        parts = graphs.pulled_back(outputs, nodes, wrt)
+        return traced.close(traced.like_arguments(parts, single=False))
+
+    value = traced.like_result(outputs)
+    return traced.close(
+        (value, traced.aux) if options.has_aux else value
+    ), pushed if forwards else pulled
+
+
+def _of_outputs(outputs: Any, wrt: Any, name: str, stabilize: bool) -> tuple[Any, ...]:
+    """Return a graph's outputs in stable form, and its derivative as a function, both ways."""
+    graph = OnGraph(outputs, wrt, name)
+    values, inputs = prepared(graph, stabilize)
+
+    def pushed(tangents: Any) -> Any:
+        nodes = directions(tangents, inputs, "tangent")
+        return graph.like_outputs(graphs.pushed_forward(values, inputs, nodes))
+
+    def pulled(cotangents: Any) -> Any:
+        nodes = directions(cotangents, values, "cotangent")
+        return graph.like_wrt(graphs.pulled_back(values, nodes, inputs))
+
+    return graph.like_outputs(values), pushed, pulled
+
+
+@checks_arguments
+def vjp(outputs: Any, *wrt: Any, has_aux: bool = False, stabilize: bool = True) -> Any:
+    """Return a value, and the function that pulls cotangents back, by reverse mode.
+
+    Parameters
+    ----------
+    outputs : Variable or container of Variable, or callable
+        Graphs of floats, or a function of arrays that returns arrays.
+    *wrt : Variable or container of Variable, or array
+        For a graph, the nodes to differentiate with respect to, as one argument; for a function,
+        its arguments.
+    has_aux : bool
+        For a function: whether it returns a pair ``(outputs, aux)``.
+    stabilize : bool
+        As in :func:`grad`.
+
+    Returns
+    -------
+    tuple
+        The outputs, in the form that was differentiated, and a function of cotangents in the
+        structure and shapes of the outputs.  That returns the cotangents of ``wrt``; for a
+        function, a tuple with one for each argument.  With ``has_aux``, ``((outputs, aux),
+        function)``.
+
+    Raises
+    ------
+    ArgumentError
+        For a graph with no nodes to differentiate with respect to.
+    DerivativeError
+        For integers, for a node that is not in the graph, and for an op without a derivative.
+
+    Notes
+    -----
+    With arrays, the value is computed once, and the function of cotangents starts from what it
+    needs of that computation.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> A, x, g = rg.matrix("A", (2, 3)), rg.vector("x", 3), rg.vector("g", 2)
+    >>> y, pullback = rg.vjp(A @ x, x)
+    >>> pullback(g)
+    A.mT @ g
+    >>> value, pullback = rg.vjp(lambda x: 2 * x, np.array([1.0, 2.0]))
+    >>> pullback(np.array([1.0, 10.0]))
+    (array([ 2., 20.]),)
+    """
+    if is_function(outputs):
+        build = partial(_linear, outputs, Options(has_aux=has_aux, stabilize=stabilize), False)
+        if is_tracing() or holds_graphs(wrt):
+            return build(*wrt)
+        return linear_program(build, wrt, of_value=True, has_aux=has_aux)
+    if len(wrt) != 1:
+        raise ArgumentError(
+            f"rg.vjp of a graph takes the nodes to differentiate with respect to as one argument, "
+            f"not {len(wrt)}",
+            fix="Write rg.vjp(y, x), or rg.vjp(y, [x, z]).",
+        )
+    value, _, pulled = _of_outputs(outputs, wrt[0], "vjp", stabilize)
+    return value, pulled
+
+
+@checks_arguments
+def linearize(outputs: Any, *wrt: Any, stabilize: bool = True) -> Any:
+    """Return a value, and its derivative as a linear function of tangents, by forward mode.
+
+    Parameters
+    ----------
+    outputs : Variable or container of Variable, or callable
+        Graphs of floats, or a function of arrays that returns arrays.
+    *wrt : Variable or container of Variable, or array
+        For a graph, the nodes to differentiate with respect to, as one argument; for a function,
+        its arguments.
+    stabilize : bool
+        As in :func:`grad`.
+
+    Returns
+    -------
+    tuple
+        The outputs, in the form that was differentiated, and a function of tangents, which takes
+        those of the nodes as one argument for a graph, and one for each argument for a function.
+        It returns the tangents of the outputs.
+
+    Raises
+    ------
+    ArgumentError
+        For a graph with no nodes to differentiate with respect to.
+
+    Examples
+    --------
+    >>> import numpy as np, relgraph as rg
+    >>> value, derivative = rg.linearize(lambda x: x**2, np.array([1.0, 3.0]))
+    >>> derivative(np.array([1.0, 10.0]))
+    array([ 2., 60.])
+    """
+    if is_function(outputs):
+        build = partial(_linear, outputs, Options(stabilize=stabilize), True)
+        if is_tracing() or holds_graphs(wrt):
+            return build(*wrt)
+        return linear_program(build, wrt, of_value=False)
+    if len(wrt) != 1:
+        raise ArgumentError(
+            f"rg.linearize of a graph takes the nodes to differentiate with respect to as one "
+            f"argument, not {len(wrt)}",
+            fix="Write rg.linearize(y, x), or rg.linearize(y, [x, z]).",
+        )
+    value, pushed, _ = _of_outputs(outputs, wrt[0], "linearize", stabilize)
+    return value, pushed

@@ -1,0 +1,118 @@
+"""A value and its derivative at given arrays: two programs, the second of which starts from what
+the first one has computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.function import Function, function
+from relgraph.api.function_derivatives import node_of
+from relgraph.api.pytrees import filled, flattened, rebuilt
+from relgraph.api.tracing import Tracer, tracing
+from relgraph.errors import ArgumentError
+from relgraph.ir.graph import FunctionGraph, substitute, toposort
+from relgraph.ir.node import Constant, Input, Variable, make_input
+
+
+@lru_cache(maxsize=128)
+def _compiled(graph: FunctionGraph) -> Function:
+    return function(list(graph.inputs), list(graph.outputs))
+
+
+def linear_program(
+    build: Callable[..., Any], primals: Sequence[Any], *, of_value: bool, has_aux: bool = False
+) -> tuple[Any, Callable[..., Any]]:
+    """Return the value at some arrays, and the function of directions there.
+
+    Parameters
+    ----------
+    build : callable
+        ``build(*primals)`` returns a value and a linear function, for traced arrays.
+    primals : sequence of array
+        Where to compute.
+    of_value : bool
+        Whether the linear function takes one argument in the structure of the value, rather than
+        arguments in the structure of the primals.
+    has_aux : bool
+        Whether the value is a pair, of which only the first part is differentiated.
+
+    Returns
+    -------
+    tuple of object and callable
+        The value, and the linear function of arrays.
+    """
+    arrays: list[Any] = []
+    inputs: list[Input] = []
+
+    def traced(x: Any, name: str) -> Any:
+        if x is None:
+            return None
+        node = node_of(x, name)
+        assert isinstance(node, Constant)  # no graphs are among the primals
+        arrays.append(node.value)
+        inputs.append(make_input(name, node.type))
+        return Tracer(inputs[-1])
+
+    with tracing():
+        value, linear = build(*[rebuilt(x, traced, f"x{i}") for i, x in enumerate(primals)])
+        domain = (value[0] if has_aux else value,) if of_value else tuple(primals)
+        directions, tracers = _inputs_like(domain)
+        image = linear(*tracers)
+    values, images = _nodes(value), _nodes(image)
+    residuals, results = _residuals(images, directions)
+    first = _compiled(FunctionGraph(inputs, [*values, *residuals]))
+    computed = first(*arrays)
+    kept = [np.asarray(x) for x in computed[len(values) :]]
+    holes = [make_input(f"residual_{i}", x.type) for i, x in enumerate(residuals)]
+    program = FunctionGraph(
+        [*holes, *directions], substitute(results, dict(zip(residuals, holes, strict=True)))
+    )
+
+    def apply(*args: Any) -> Any:
+        leaves = [x for x, _ in flattened(args, "x") if x is not None]
+        if len(leaves) != len(directions):
+            raise ArgumentError(
+                f"there are {len(leaves)} arrays for {len(directions)} of the other side",
+                fix="Pass one array for each, in containers of the same structure.",
+            )
+        return filled(image, _compiled(program)(*kept, *leaves))
+
+    return filled(value, computed[: len(values)]), apply
+
+
+def _nodes(value: Any) -> list[Variable]:
+    return [node_of(x, name, "result") for x, name in flattened(value, "x") if x is not None]
+
+
+def _inputs_like(value: Any) -> tuple[list[Input], Any]:
+    """Return an input for each array of a container, and the container of their tracers."""
+    inputs: list[Input] = []
+
+    def leaf(x: Any, name: str) -> Any:
+        if x is None:
+            return None
+        inputs.append(make_input(name, node_of(x, name).type))
+        return Tracer(inputs[-1])
+
+    return inputs, rebuilt(value, leaf, "direction")
+
+
+def _residuals(
+    results: Sequence[Variable], directions: Sequence[Variable]
+) -> tuple[list[Variable], list[Variable]]:
+    """Return the nodes at which what depends on directions meets what does not, and the results."""
+    order = toposort(results)
+    dependent = set(directions)
+    for x in order:
+        if not dependent.isdisjoint(x.inputs):
+            dependent.add(x)
+    border = [
+        i for x in order if x in dependent for i in x.inputs
+        if i not in dependent and not isinstance(i, Constant)
+    ]  # fmt: skip
+    border += [x for x in results if x not in dependent and not isinstance(x, Constant)]
+    return list(dict.fromkeys(border)), list(results)
