@@ -153,9 +153,9 @@ def first_compile(name: str, mode: str) -> None:
 
     _ = rg.interop.pytensor, rg.optdb, pytensor.compile.mode.get_mode(mode)
     if mode == "NUMBA":
-        import pytensor.link.numba.dispatch  # noqa: F401
+        import pytensor.link.numba.dispatch
     else:
-        import relgraph.api.function  # noqa: F401
+        import relgraph.api.function
         import relgraph.backends.numba.compiler  # noqa: F401
     model = MODELS[name]()
     start = time.process_time(), time.perf_counter()
@@ -276,7 +276,13 @@ def main() -> None:
             continue
         row = compare(name, options.rounds)
         cells = []
-        for key, scale in (("rewriting", 1e3), ("cold", 1), ("warm", 1), ("call", 1), ("direct", 1)):
+        for key, scale in (
+            ("rewriting", 1e3),
+            ("cold", 1),
+            ("warm", 1),
+            ("call", 1),
+            ("direct", 1),
+        ):
             ours, theirs = (row[mode][key] * scale for mode in MODES)
             cells.append(f"{ours:8.3g} {theirs:7.3g} {theirs / ours:5.2f}")
         if options.sample:

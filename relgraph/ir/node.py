@@ -307,7 +307,7 @@ def fresh_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Inpu
     A derivative takes the arguments of a function for such inputs, and puts the arguments in their
     places in its result.
     """
-    node = _leaf(Input, type_, digest_of("input", name, type_, sorted(facts)))
+    node = leaf(Input, type_, digest_of("input", name, type_, sorted(facts)))
     object.__setattr__(node, "name", name)
     object.__setattr__(node, "facts", frozenset(facts))
     return node  # type: ignore[no-any-return]

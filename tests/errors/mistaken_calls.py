@@ -7,7 +7,9 @@ from unittest import mock
 import numpy as np
 
 import relgraph as rg
+from relgraph import interop
 from relgraph.backends.cuda import adapter
+from relgraph.interop.missing import unsupported
 from tests.errors.cases import A, Cases, x, y
 
 MISTAKES = Cases()
@@ -294,6 +296,22 @@ def update_of_an_input():
 def circular_givens():
     """givens that depend on each other"""
     return rg.function([], x, givens={x: y + 1, y: 2 * x})
+
+
+@mistake
+def missing_package():
+    """a part of relgraph whose package is not installed"""
+    absent = ModuleNotFoundError("No module named 'pytensor'", name="pytensor")
+    with mock.patch.object(interop, "import_module", side_effect=absent):
+        return rg.interop.pytensor
+
+
+@mistake
+def unsupported_ops():
+    """ops of another library that have no translation"""
+    raise unsupported(
+        {("Scan", "it is a loop"): 1, ("Choose", "relgraph has no such op"): 2}, "PyTensor"
+    )
 
 
 @mistake

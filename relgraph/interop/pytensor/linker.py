@@ -17,7 +17,8 @@ from pytensor.link.basic import JITLinker
 
 from relgraph.api.function import Function, function
 from relgraph.errors import ArgumentError, kind_of
-from relgraph.interop.pytensor.loading import Loader, type_of, unsupported
+from relgraph.interop.missing import unsupported
+from relgraph.interop.pytensor.loading import Loader, type_of
 from relgraph.interop.pytensor.tensors import Unsupported
 from relgraph.ir.node import make_input
 
@@ -135,7 +136,7 @@ def compiled_graph(inputs: Sequence[Any], outputs: Sequence[Any], **options: Any
             loader.images[variable] = loader.stand_in(variable)
     results = loader.load(list(outputs))
     if loader.missing:
-        raise unsupported(loader.missing)
+        raise unsupported(loader.missing, "PyTensor")
     return function([loader.images[x] for x in inputs], tuple(results), **options)
 
 
@@ -250,7 +251,9 @@ def compile(
             defaults[position] = x.value
         variables.append(variable)
     new = dict(updates)
-    computed = [] if outputs is None else outputs if isinstance(outputs, list | tuple) else [outputs]
+    computed = (
+        [] if outputs is None else outputs if isinstance(outputs, list | tuple) else [outputs]
+    )
     if replaced := dict(givens):
         together = clone_replace([*computed, *new.values()], replaced)
         computed = together[: len(computed)]

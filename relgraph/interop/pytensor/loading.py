@@ -13,7 +13,8 @@ from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.traversal import toposort
 
 from relgraph.api.shared import shared
-from relgraph.errors import ArgumentError, UnsupportedOpError, kind_of
+from relgraph.errors import ArgumentError, kind_of
+from relgraph.interop.missing import unsupported
 from relgraph.interop.pytensor import linear_algebra, tensors
 from relgraph.interop.pytensor.scalars import REFUSED, SCALARS, applied
 from relgraph.interop.pytensor.special import ElementLoop
@@ -230,24 +231,10 @@ def load(outputs: Any, variables: dict[Any, Any] | None = None) -> Any:
     loader = Loader({} if variables is None else variables)
     results = loader.load(nodes)
     if loader.missing:
-        raise unsupported(loader.missing)
+        raise unsupported(loader.missing, "PyTensor")
     if single:
         return results[0]
     return tuple(results) if isinstance(outputs, tuple) else results
-
-
-def unsupported(missing: Mapping[tuple[str, str], int]) -> UnsupportedOpError:
-    """Return the error that lists ops without a translation: their names, reasons and numbers."""
-    facts = [
-        (name, f"{reason}{f' ({count} times)' if count > 1 else ''}")
-        for (name, reason), count in sorted(missing.items())
-    ]
-    what = "an op has" if len(facts) == 1 else f"{len(facts)} ops have"
-    return UnsupportedOpError(
-        f"{what} no translation from PyTensor",
-        facts,
-        "Rewrite these parts of the model, or compute them outside and pass them as inputs.",
-    )
 
 
 def op_name(op: Any, table: Mapping[str, Any]) -> str | None:
@@ -301,4 +288,4 @@ def _computed(node: Graph) -> Graph:
     return constant(np.asarray(node.op.perform(*fixed), dtype=node.dtype))
 
 
-__all__ = ["TABLE", "Loader", "load", "op_name", "reason_of", "type_of", "unsupported"]
+__all__ = ["TABLE", "Loader", "load", "op_name", "reason_of", "type_of"]
