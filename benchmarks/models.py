@@ -6,11 +6,11 @@
 
 Both start from the graph that PyMC and PyTensor's ``grad`` build.  ``rewriting`` is the time from
 that graph to the rewritten one: for relgraph, loading and rewriting; for PyTensor, the rewrites of
-its mode.  ``first compile`` is the time of ``model.logp_dlogp_function(mode=...)`` with its first
-call, in a fresh process with empty caches, imports apart.  ``warm`` is the same with the caches that
-it left.  ``call`` is the median time of a call of that function, and ``direct`` that of the compiled
-function of PyTensor without PyMC's wrapper, in turns within one process.  Values and gradients
-must agree to 1e-10.
+its mode.  ``cold`` is the processor time of ``model.logp_dlogp_function(mode=...)`` with its first
+call, in a fresh process with empty caches, imports apart.  ``warm`` is the same with the caches
+that it left.  ``call`` is the median time of a call of that function, and ``direct`` that of
+PyTensor's function without PyMC's wrapper, in turns within one process.  Values and gradients must
+agree to 1e-10.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-warnings.filterwarnings("ignore")
-
 import numpy as np
+
+warnings.filterwarnings("ignore")
 
 RESULTS = Path(__file__).parent / "results" / "models.json"
 MODES = ("RELGRAPH", "NUMBA")

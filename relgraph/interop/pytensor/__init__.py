@@ -5,6 +5,7 @@ Importing this module registers the mode ``RELGRAPH`` of ``pytensor.function``.
 
 from __future__ import annotations
 
+from relgraph.interop.pytensor.dumping import dump as dump
 from relgraph.interop.pytensor.linker import compile as compile
 from relgraph.interop.pytensor.linker import mode as mode
 from relgraph.interop.pytensor.linker import register as register
@@ -12,4 +13,4 @@ from relgraph.interop.pytensor.loading import load as load
 
 register()
 
-__all__ = ["compile", "load", "mode", "register"]
+__all__ = ["compile", "dump", "load", "mode", "register"]

@@ -171,7 +171,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the results as PyTensor does: one array, or a list of arrays."""
         if kwargs or len(args) != len(self._names):
-            args = self._bound(args, kwargs)
+            args = tuple(self._bound(args, kwargs))
         values = [x.container.storage[0] for x in self._shared]
         results = [np.asarray(x) for x in self.function(*args, *values)]
         count = len(results) - len(self._updated)
@@ -251,14 +251,12 @@ def compile(
             defaults[position] = x.value
         variables.append(variable)
     new = dict(updates)
-    computed = (
-        [] if outputs is None else outputs if isinstance(outputs, list | tuple) else [outputs]
-    )
+    single = outputs is not None and not isinstance(outputs, list | tuple)
+    computed = [outputs] if single else list(outputs or ())
     if replaced := dict(givens):
         together = clone_replace([*computed, *new.values()], replaced)
         computed = together[: len(computed)]
         new = dict(zip(new, together[len(computed) :], strict=True))
-    single = outputs is not None and not isinstance(outputs, list | tuple)
     results = computed[0] if single else list(computed)
     return Compiled(
         variables, results, new, defaults, mode=mode, target=target, nonfinite=nonfinite

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -280,8 +281,9 @@ def _constant(variable: Any) -> Any:
 def _computed(node: Graph) -> Graph:
     """Return a result of a few known integers as a constant."""
     fixed = [x.value for x in node.inputs if isinstance(x, Fixed)]
-    sizes = node.type.shape if isinstance(node.type, TensorType) else (None,)
-    small = all(isinstance(s, int) for s in sizes) and int(np.prod([*sizes, 1])) <= _FOLDED
+    dims = node.type.shape if isinstance(node.type, TensorType) else (None,)
+    sizes = [s for s in dims if isinstance(s, int)]
+    small = len(sizes) == len(dims) and prod(sizes) <= _FOLDED
     if len(fixed) < len(node.inputs) or not small or not node.inputs:
         return node
     assert node.op is not None

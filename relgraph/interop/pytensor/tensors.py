@@ -19,8 +19,9 @@ from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import log_softmax, softmax
 from relgraph.ops.checks import assert_, specify_shape
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.linalg.structured import diagonal
-from relgraph.ops.shape import broadcast_to, dim, expand_dims, reshape
+from relgraph.ops.shape import ExpandDims, broadcast_to, dim, expand_dims, reshape
 
 
 class Unsupported(Exception):
@@ -58,7 +59,7 @@ def with_sizes(x: Variable, type_: Any) -> Variable:
     if shape is None or not isinstance(x.type, TensorType) or x.ndim != len(shape):
         return x
     new = tuple(b if a is None else None for a, b in zip(x.type.shape, shape, strict=True))
-    return specify_shape(x, new) if any(s is not None for s in new) else x  # type: ignore[no-any-return]
+    return specify_shape(x, new) if any(s is not None for s in new) else x
 
 
 # Elementwise ops and reductions.
@@ -72,13 +73,29 @@ def _dimshuffle(use: Use, x: Any) -> Any:
     kept = [axis for axis in use.op.new_order if axis != "x"]
     dropped = tuple(axis for axis in range(x.ndim) if axis not in kept)
     if dropped:
-        x = rnp.squeeze(x, axis=dropped)
+        x = _product_with_vector(x, dropped)
+        x = rnp.squeeze(x, axis=dropped) if x.ndim == use.node.inputs[0].type.ndim else x
         order = sorted(kept)
         kept = [order.index(axis) for axis in kept]
     if kept != list(range(len(kept))):
         x = rnp.transpose(x, kept)
     new = tuple(i for i, axis in enumerate(use.op.new_order) if axis == "x")
     return expand_dims(x, new) if new else x
+
+
+def _product_with_vector(x: Any, dropped: tuple[int, ...]) -> Any:
+    """Return a product with a vector that PyTensor writes as one with a matrix; else ``x``."""
+    if len(dropped) != 1 or not isinstance(x.op, Matmul):
+        return x
+    (axis,) = dropped
+    a, b = x.inputs
+    vector = b if axis == x.ndim - 1 else a
+    if not isinstance(vector.op, ExpandDims) or vector.op.params[0] != (axis - x.ndim,):
+        return x
+    (inner,) = vector.inputs
+    if inner.ndim != 1:
+        return x
+    return rnp.matmul(a, inner) if vector is b else rnp.matmul(inner, b)
 
 
 def _reduction(function: Callable[..., Any], accumulate: bool = False) -> Callable[..., Any]:
