@@ -6,6 +6,7 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from relgraph.ir.machine import op_seconds
@@ -157,6 +158,19 @@ def solve_upper_triangularo(A, b):
     Source: G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 3.1.
     """
     return solve(A, b), upper(A, b)
+
+
+@identity(tags=SPECIALIZE)
+def solve_transposed_triangleo(A, b):
+    """solve(A', b) reads the other triangle of A, with its flag for the transpose.
+
+    Source: BLAS, trsm: the argument transa.
+    """
+    for low, trans, unit in product((True, False), (0, 1), (True, False)):
+        yield (
+            SolveTriangular(low, trans, unit)(matrix_transpose(A), b),
+            SolveTriangular(not low, 1 - trans, unit)(A, b),
+        )
 
 
 @identity(tags=SPECIALIZE, where=system(solve_spd, "spd"), specials="assumes_finite")

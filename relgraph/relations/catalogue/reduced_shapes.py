@@ -95,6 +95,20 @@ def keep_reduced_axeso(x, a, b):
         yield ExpandDims(a)(reduce(x, axis=b)), reduce(x, axis=b, keepdims=True)
 
 
+@identity(
+    tags=CANONICAL,
+    where=lambda a, b, x: checko(kept_axes, a, b, x, label="the reduced axes"),
+    rounding="exact",
+)
+def squeeze_reduced_axeso(x, a, b):
+    """squeeze(sum_a(x) with dimensions kept, a) = sum_a(x), and so for all other reductions.
+
+    Source: definition.
+    """
+    for reduce in EVERY:
+        yield Squeeze(a)(reduce(x, axis=b, keepdims=True)), reduce(x, axis=b)
+
+
 # Rearrangements.
 
 

@@ -18,7 +18,7 @@ from relgraph.ops.indexing.expression import FULL
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.factored_solve import ChoSolve, PermutationSign
 from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
-from relgraph.ops.linalg.structured import Diag, Diagonal, Trace
+from relgraph.ops.linalg.structured import Diag, Diagonal, Trace, Tril, Triu
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.ops.shape import expand_dims
 from relgraph.relations.catalogue import CANONICAL, SPECIALIZE, TIDY, relations_in
@@ -131,6 +131,16 @@ def diagonal_identityo(E, ones):
 
 
 # Facts of structure.
+
+
+@identity(tags=TIDY, rounding="exact")
+def merge_triangleo(A, i, j, k):
+    """tril(tril(A, i), j) = tril(A, min(i, j)), and triu(triu(A, i), j) = triu(A, max(i, j)).
+
+    Source: an element stays if it is in both triangles.
+    """
+    yield Tril(j)(Tril(i)(A)), Tril(k)(A), calco(k, min, i, j)
+    yield Triu(j)(Triu(i)(A)), Triu(k)(A), calco(k, max, i, j)
 
 
 @identity(tags=TIDY, rounding="exact")

@@ -9,6 +9,7 @@ from typing import Any
 
 from relgraph.ir.node import Constant
 from relgraph.ir.types import TensorType
+from relgraph.numpy.reductions import sum as total
 from relgraph.ops.elementwise import add, maximum, minimum, multiply
 from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import indexed_shape
@@ -192,6 +193,25 @@ def add_sparseo(x, v, z, s, i):
         added = AddIndex(s)(x, v, *indices)
         yield x + SetIndex(s)(z, v, *indices), added, (distincto(s), *zeros)
         yield x + AddIndex(s)(z, v, *indices), added, zeros
+
+
+def is_part(v: Any, s: Any, x: Any, *i: Any) -> bool:
+    """Return True if a value surely has the shape of a part of an array."""
+    part = Index(s).infer(x.type, *[y.type for y in i]).shape
+    return None not in part and part == v.type.shape
+
+
+@identity(tags=TIDY, where=lambda x, v: same_dtypeo(x, v), specials="assumes_finite")
+def sum_addo(x, v, s, i):
+    """sum(at(x)[s].add(v)) = sum(x) + sum(v), where v has the shape of x[s].
+
+    Holds modulo 2^n for integers.
+    The order of summation differs, within 2 n u (sum |x| + sum |v|).
+    Source: associative and commutative laws.
+    """
+    for indices in ((), (i,)):
+        fits = checko(is_part, v, s, x, *indices, label="the value has the shape of the part")
+        yield total(AddIndex(s)(x, v, *indices)), total(x) + total(v), fits
 
 
 @identity(tags=(*TIDY, "local_incsubtensor_of_zeros"))

@@ -8,7 +8,7 @@ from relgraph.checking.evaluation import evaluate
 from relgraph.numpy.reductions import sum
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import absolute
-from relgraph.ops.linalg.solve import det, inv, solve, solve_triangular
+from relgraph.ops.linalg.solve import SolveTriangular, det, inv, solve, solve_triangular
 from relgraph.ops.linalg.structured import diag, diagonal, eye, trace
 from relgraph.ops.permutation import matrix_transpose as mT
 from relgraph.ops.shape import expand_dims
@@ -67,6 +67,12 @@ ROWS = [
         solve(U, x),
         solve_triangular(U, x, lower=False),
         solve(L, x),
+    ),
+    Row(
+        r.solve_transposed_triangleo,
+        solve_triangular(mT(A), x, lower=False),
+        SolveTriangular(True, 1, False)(A, x),
+        solve_triangular(A, x, lower=False),
     ),
     Row(r.solve_spdo, solve(P, x), solve(P, x, assume="spd"), solve(S, x)),
     Row(r.solve_symmetrico, solve(S, x), solve(S, x, assume="symmetric"), solve(A, x)),

@@ -36,6 +36,12 @@ ROWS = [
         max(T, (0, 1), True),
         expand_dims(max(T, (0, 1)), (0, 2)),
     ),
+    Row(
+        r.squeeze_reduced_axeso,
+        squeeze(max(T, (0, 1), True), (0, 1)),
+        max(T, (0, 1)),
+        squeeze(max(T, (0, 1), True), 0),
+    ),
     Row(r.absorb_rearrangemento, sum(reshape(t, (6,))), sum(t), sum(reshape(t, (3, 2)), 0)),
     Row(r.absorb_matrix_transposeo, sum(matrix_transpose(T), -1), sum(T, -2), sum(T, -2)),
     Row(

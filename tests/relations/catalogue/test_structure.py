@@ -43,6 +43,7 @@ M = tensor("M", 3, 3, facts=("permutation",))
 V = tensor("V", 3, 3, facts=("invertible",))
 W = tensor("W", 3, 3, facts=("invertible",))
 batch = tensor("batch", 2, 3, 3)
+pages, other_pages = tensor("pages", 5, 2, 3), tensor("other_pages", 5, 2, 4)
 t = tensor("t", facts=("nonzero",))
 zeros = constant(np.zeros((3, 3)))
 unit = rg.eye(3)
@@ -78,6 +79,14 @@ RANK = [
     Row(p.trace_outero, rg.trace(outer(x, y)), x @ y, rg.trace(A)),
     Row(p.diagonal_outero, diagonal(outer(x, y)), x * y, diagonal(outer(x, y), 1)),
     Row(p.sum_outero, rg.sum(outer(x, y)), rg.sum(x) * rg.sum(y), rg.sum(outer(x, y), 0)),
+    Row(p.sum_outer_axiso, rg.sum(outer(x, y), -1), x * rg.sum(y), rg.sum(outer(x, y))),
+    Row(p.sum_outer_axiso, rg.sum(outer(x, y), -2), rg.sum(x) * y, rg.sum(A, -2)),
+    Row(
+        p.sum_batch_matmulo,
+        rg.sum(pages.mT @ other_pages, 0),
+        Reshape((10, 3))(pages).mT @ Reshape((10, 4))(other_pages),
+        rg.sum(pages @ pages.mT, 0),
+    ),
     Row(p.distribute_trace_addo, rg.trace(A + B), rg.trace(A) + rg.trace(B), rg.trace(A + x)),
     Row(p.distribute_trace_subtracto, rg.trace(A - B), rg.trace(A) - rg.trace(B), rg.trace(A - x)),
     Row(p.lift_trace_multiplyo, rg.trace(s * A), s * rg.trace(A), rg.trace(x * A)),
@@ -163,6 +172,8 @@ ONCE = [
 ]
 
 STRUCTURE = [
+    Row(st.merge_triangleo, rg.tril(rg.tril(A, 1), -1), rg.tril(A, -1), rg.tril(rg.triu(A))),
+    Row(st.merge_triangleo, rg.triu(rg.triu(A, 1), -1), rg.triu(A, 1), rg.triu(rg.tril(A))),
     Row(st.cancel_diagonal_diago, diagonal(diag(x)), x, diagonal(A)),
     Row(st.trace_diago, rg.trace(diag(x)), rg.sum(x), rg.trace(A)),
     Row(st.inv_diagonalo, inv(D), diag(1.0 / d), inv(L)),
