@@ -10,7 +10,7 @@ from typing import Any
 
 from relgraph.errors import MissingPackageError, no_attribute
 
-_EXTRAS = {"pytensor": "pytensor"}
+_EXTRAS = {"jax": "jax", "pytensor": "pytensor", "sympy": "sympy"}
 
 
 def __getattr__(name: str) -> Any:

@@ -222,7 +222,7 @@ def load(outputs: Any, variables: dict[Any, Any] | None = None) -> Any:
     if isinstance(outputs, Mapping):
         return dict(zip(outputs, load(list(outputs.values()), variables), strict=True))
     single = isinstance(outputs, Variable)
-    nodes = [outputs] if single else list(outputs)
+    nodes = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
     for position, node in enumerate(nodes):
         if not isinstance(node, Variable):
             raise ArgumentError(

@@ -17,7 +17,7 @@ from relgraph.interop.pytensor.scalars import as_dtype
 from relgraph.interop.pytensor.special import Spline
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.types import TensorType
-from relgraph.numpy.reductions import log_softmax, softmax
+from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
 from relgraph.ops.checks import assert_, specify_shape
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.linalg.structured import diagonal
@@ -163,11 +163,12 @@ def _known_axis(axis: Any) -> int:
     return int(axis.value)
 
 
-def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    def translated(use: Use, x: Any) -> Any:
-        return function(x, axis=use.op.axis)
+def _softmax(use: Use, x: Any) -> Any:
+    return ew.exp(x - logsumexp(x)) if use.op.axis is None else softmax(x, axis=use.op.axis)
 
-    return translated
+
+def _log_softmax(use: Use, x: Any) -> Any:
+    return x - logsumexp(x) if use.op.axis is None else log_softmax(x, axis=use.op.axis)
 
 
 def _softmax_grad(use: Use, dy: Any, sm: Any) -> Any:
@@ -417,8 +418,8 @@ TABLE: dict[str, Callable[..., Any]] = {
     "CumOp": _cumulative,
     "SortOp": _sorted(rnp.sort),
     "ArgSortOp": _sorted(rnp.argsort),
-    "Softmax": _along(softmax),
-    "LogSoftmax": _along(log_softmax),
+    "Softmax": _softmax,
+    "LogSoftmax": _log_softmax,
     "SoftmaxGrad": _softmax_grad,
     "Shape": _shape,
     "Shape_i": lambda use, x: _node(as_size(dim(x, use.op.i))),

@@ -12,6 +12,7 @@ pytensor = pytest.importorskip("pytensor", reason="PyTensor is not installed")
 
 import pytensor.tensor as pt  # noqa: E402
 from pytensor.tensor import nlinalg, slinalg  # noqa: E402
+from pytensor.tensor.basic import alloc_diag  # noqa: E402
 
 from relgraph.interop.pytensor import compile, load  # noqa: E402
 
@@ -68,7 +69,7 @@ GRAPHS = {
     "ranges": (pt.arange(5), pt.arange(n), pt.arange(0, x.shape[0]), pt.arange(1, n + 4, 2)),
     "identity matrices": (pt.eye(3), pt.eye(n), pt.eye(2, 3, 1)),
     "diagonals": (
-        pt.diag(x), pt.diag(A), A.diagonal(1), pt.diag(x, -1), pt.alloc_diag(A, axis1=1, axis2=2),
+        pt.diag(x), pt.diag(A), A.diagonal(1), pt.diag(x, -1), alloc_diag(A, axis1=1, axis2=2),
     ),
     "slices": (x[1:], x[::-1], A[:, 1:], A[n - 1], A[:n], T[..., 0], x[n], x[-1], A[::2, ::-1]),
     "index arrays": (x[i], A[i], A[i, i], A[:, i], A[i][:, None], T[0, i], x[b], A[b]),
@@ -81,7 +82,7 @@ GRAPHS = {
         pt.concatenate([x, y]), pt.stack([x, y], axis=1), pt.join(1, A, B),
         pt.as_tensor([x[0], y[1], 2.0]), pt.tile(x, 2), pt.repeat(x, 2),
     ),
-    "split": pt.split(A, [1, 2], 2, axis=1),
+    "split": pt.split(A, splits_size=[1, 2], n_splits=2, axis=1),
     "products": (A @ x, x @ A, x @ y, A @ B, pt.dot(A, B), pt.outer(x, y), T @ T, T @ A, T @ x),
     "tensordot": (pt.tensordot(A, B, axes=1), pt.tensordot(T, A, axes=[[2], [0]])),
     "systems": (
@@ -97,7 +98,7 @@ GRAPHS = {
     "factorisations": (
         pt.linalg.cholesky(S), pt.linalg.inv(S), pt.linalg.det(A), nlinalg.slogdet(A)[0],
         nlinalg.slogdet(A)[1], pt.linalg.eigh(S)[0], nlinalg.svd(A, compute_uv=False),
-        pt.linalg.expm(A), slinalg.eigvalsh(S, None), pt.linalg.kron(A, B), nlinalg.trace(A),
+        pt.linalg.expm(A), slinalg.eigvalsh(S, pt.eye(3)), pt.linalg.kron(A, B), pt.trace(A),
         slinalg.block_diag(A, B), pt.linalg.cholesky(S, lower=False),
     ),
     "triangles": (pt.tril(A), pt.triu(A, 1)),
@@ -134,7 +135,8 @@ def test_values_and_dtypes_are_those_of_pytensor(name):
     results = rg.evaluate(graphs, values, target="cpu", mode="fast_run")
     for result, value in zip(results, expected, strict=True):
         assert np.shape(result) == value.shape
-        np.testing.assert_allclose(result, value, rtol=1e-10, atol=1e-12)
+        rtol = 1e-6 if value.dtype == "float32" else 1e-10
+        np.testing.assert_allclose(result, value, rtol=rtol, atol=1e-12)
 
 
 def test_names_are_kept_where_they_are_identifiers_and_differ():
@@ -182,14 +184,16 @@ def test_inner_graphs_are_inlined():
     op = OpFromGraph([x, y], [x * y + 1, pt.exp(x)])
     product, exponential = op(y, x)
     graphs = load([product, exponential])
-    assert str(graphs[0]) == "y * x + 1"
+    assert len(rg.FunctionGraph(None, graphs)) == 6
+    values = {"x": [1.0, 2.0], "y": [3.0, 4.0]}
+    assert rg.evaluate(graphs, values)[0].tolist() == [4.0, 9.0]
     fused = pytensor.function([x, y], pt.exp(x) * y + 1, mode="FAST_RUN").maker.fgraph
     (output,) = load(list(fused.outputs))
     assert "exp" in str(output)
 
 
 def test_all_unsupported_ops_are_listed_at_once():
-    steps, _ = pytensor.scan(lambda a: a * 2, outputs_info=[x], n_steps=3)
+    steps = pytensor.scan(lambda a: a * 2, outputs_info=[x], n_steps=3, return_updates=False)
     with pytest.raises(UnsupportedOpError) as caught:
         load([steps[-1] + pt.random.normal(size=3), pt.fft.rfft(A)])
     text = str(caught.value)
