@@ -319,3 +319,22 @@ def test_errors(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
     assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("new", "donated"),
+    [
+        (lambda w, v, k: w - 0.1 * v, True),
+        (lambda w, v, k: w / (1 + np.exp(v)) + v @ w, True),
+        (lambda w, v, k: w - rg.cholesky(rg.outer(w, w))[0], False),
+        (lambda w, v, k: w + v[k], False),
+        (lambda w, v, k: rg.assert_(w, v > 0), False),
+        (lambda w, v, k: w + rg.max(v), False),  # fails if v has no elements, which is not known
+    ],
+)
+def test_only_programs_that_cannot_fail_halfway_write_in_place(new, donated):
+    w = rg.shared(np.ones(3), name="w")
+    v, k = rg.vector("v", 3), rg.scalar("k", dtype="int64")
+    f = rg.function([v, k], updates={w: new(w, v, k)})
+    taken = f._state.overwritten(f.graph)
+    assert (taken == {w: "w"}) == donated
