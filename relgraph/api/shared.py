@@ -114,7 +114,8 @@ class Shared(Input):
         array = self.storage.read(self.name)
         if isinstance(array, np.ndarray):
             return array if borrow else array.copy()
-        return _on_the_host(array)
+        host: Array = array.to_host()  # from a GPU
+        return host
 
     @checks_arguments
     def set_value(self, value: Any, borrow: bool = False) -> None:
@@ -255,12 +256,6 @@ def _held(array: Array, value: Any, borrow: bool) -> Array:
     if borrow:
         return np.require(array, requirements=["C", "A"])
     return np.array(array, order="C", copy=True)
-
-
-def _on_the_host(array: Any) -> Array:
-    """Return an array on a GPU as a new array of NumPy."""
-    copied = getattr(array, "copy_to_host", None) or array.get
-    return copied()  # type: ignore[no-any-return]
 
 
 __all__ = ["Shared", "Storage", "shared"]
