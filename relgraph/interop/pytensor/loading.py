@@ -124,16 +124,15 @@ class Loader:
         except Unsupported as problem:
             self.missing[str(type(node.op).__name__), str(problem)] += 1
             results = [self.stand_in(x) for x in node.outputs]
-        if not isinstance(results, list | tuple) or len(node.outputs) == 1:
-            results = [results] if not isinstance(results, list) else results
+        if not isinstance(results, list | tuple):
+            results = [results]
         for variable, result in zip(node.outputs, results, strict=True):
             self.images[variable] = self._checked(variable, result)
 
     def _known(self, node: Any) -> list[Any] | None:
-        """Return results that depend on constants only, if relgraph has no such op or is slower.
+        """Return what PyTensor computes by an op without a translation, if all operands are known.
 
-        Integers are computed at once, because shapes are often computed from them; PyTensor's own
-        code computes ops that have no translation.
+        None for other applications.
         """
         if not all(isinstance(x, Constant) for x in node.inputs):
             return None
@@ -147,7 +146,10 @@ class Loader:
         return [constant(np.asarray(x[0])) for x in storage]
 
     def _checked(self, variable: Any, result: Any) -> Any:
-        """Return a result with small integers computed, and with the sizes that PyTensor knows."""
+        """Return a result with the sizes that PyTensor knows.
+
+        A few known integers are computed at once, because shapes often depend on them.
+        """
         if not isinstance(result, Graph):
             return result
         if result.op is not None and result.dtype.kind in "iub":
