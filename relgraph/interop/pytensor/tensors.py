@@ -37,9 +37,7 @@ class Use(NamedTuple):
 
 
 REFUSED = {
-    "a loop (Scan) has no counterpart: relgraph unrolls loops of a known number of steps": (
-        "Scan",
-    ),
+    "it is a loop: write one with a known number of steps in Python, which unrolls it": ("Scan",),
     "draws of random numbers are inputs in relgraph": ("RandomVariable", "SymbolicRandomVariable"),
     "it has no counterpart for sparse arrays": ("SparseOp",),
     "it chooses what to compute at the call": ("IfElse",),
