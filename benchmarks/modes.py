@@ -91,8 +91,7 @@ def forget(rewriter: Any) -> None:
     """Empty the memos of a mode; its compiled matchers stay."""
     for _, inner in rewriter.stages:
         for selection in getattr(inner, "selections", ()):
-            selection.memo.clear()
-            selection.results.clear()
+            selection.forget()
 
 
 def rewrite(graph: rg.FunctionGraph, mode: Any = MODE) -> tuple[rg.FunctionGraph, float]:

@@ -74,16 +74,10 @@ def patience(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, earlier)
 
 
-def forget(selection: Selection) -> None:
-    """Empty the memo of a selection; its compiled matchers stay."""
-    selection.memo.clear()
-    selection.results.clear()
-
-
 def timed(selection: Selection, build: Callable[[], Any], check: Any = None) -> float:
     """Return the seconds in which a fresh graph is rewritten with an empty memo."""
     graph = build()
-    forget(selection)
+    selection.forget()
     start = time.perf_counter()
     (result,) = normalise([graph], selection)
     seconds = time.perf_counter() - start
@@ -280,7 +274,7 @@ def canonicalizer() -> GraphRewriter:
 def rewriter_time(rewriter: Any, graph: Any) -> float:
     """Return the seconds in which a rewriter rewrites a graph that it has never seen."""
     for selection in rewriter.selections:
-        forget(selection)
+        selection.forget()
     start = time.perf_counter()
     rewriter.rewrite(graph)
     return time.perf_counter() - start

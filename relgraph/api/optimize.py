@@ -9,11 +9,11 @@ from relgraph.api.rewrite import selected
 from relgraph.db.pipeline import Rounds
 from relgraph.errors import ArgumentError, BudgetError, DomainError, checks_arguments
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, with_outputs
 from relgraph.ir.node import Variable
 from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
-from relgraph.rewriting.rewriters import GraphRewriter, map_graph, with_outputs
+from relgraph.rewriting.rewriters import GraphRewriter, map_graph
 from relgraph.search.cheapest_program import CheapestProgram
 from relgraph.search.options import OptimizationReport
 from relgraph.search.saturation import LAWS

@@ -72,6 +72,19 @@ def _closure(mask: int) -> int:
         mask = grown
 
 
+_SIGNS = sum(BIT[name] for name in OF_SIGN)
+
+
+@cache
+def _of_signs(mask: int) -> Interval:
+    """Return the interval that facts of sign say."""
+    result = EVERYTHING
+    for name, of_sign in OF_SIGN.items():
+        if mask & BIT[name]:
+            result = result.meet(of_sign)
+    return result
+
+
 class Facts(NamedTuple):
     """The known facts of a value: two sets, as bit masks, and an interval.
 
@@ -97,17 +110,13 @@ class Facts(NamedTuple):
 
     def bounds(self) -> Interval:
         """Return the smallest interval that is known to contain every element that is not NaN."""
-        if self.interval is not None:
-            return self.interval
-        result = EVERYTHING
-        for name, of_sign in OF_SIGN.items():
-            if self.true & BIT[name]:
-                result = result.meet(of_sign)
-        return result
+        return _of_signs(self.true & _SIGNS) if self.interval is None else self.interval
 
     def __or__(self, other: object) -> Facts:
         if not isinstance(other, Facts):
             return NotImplemented
+        if other is NOTHING or self is NOTHING:
+            return self if other is NOTHING else other
         true, false = self.true | other.true, self.false | other.false
         if self.interval is None and other.interval is None:
             return Facts(_closure(true), false)

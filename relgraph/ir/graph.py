@@ -92,11 +92,13 @@ class FunctionGraph:
 
     inputs: tuple[Input, ...]
     outputs: tuple[Variable, ...]
+    _order: tuple[Variable, ...]  # the nodes, operands first
 
     @traceable
     def __init__(self, inputs: Iterable[Variable] | None, outputs: Outputs) -> None:
         nodes = as_outputs(outputs)
-        needed = free_inputs(nodes)
+        order = tuple(toposort(nodes))
+        needed = [node for node in order if isinstance(node, Input)]
         declared = check_inputs(needed if inputs is None else inputs)
         names = set(declared)
         missing = [x for x in needed if x not in names]
@@ -107,8 +109,13 @@ class FunctionGraph:
                 {"given": ", ".join(x.name for x in declared) or "none"},
                 "Add them to the list of inputs.",
             )
-        object.__setattr__(self, "inputs", declared)
-        object.__setattr__(self, "outputs", nodes)
+        self._set(declared, nodes, order)
+
+    def _set(
+        self, inputs: tuple[Input, ...], outputs: tuple[Variable, ...], order: tuple[Variable, ...]
+    ) -> None:
+        for name, value in (("inputs", inputs), ("outputs", outputs), ("_order", order)):
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ImmutableGraphError(
@@ -145,10 +152,6 @@ class FunctionGraph:
 
     def __iter__(self) -> Iterator[Variable]:
         return iter(self._order)
-
-    @cached_property
-    def _order(self) -> tuple[Variable, ...]:
-        return tuple(toposort(self.outputs))
 
     def toposort(self) -> list[Variable]:
         """Return the nodes, operands before their clients.
@@ -257,9 +260,21 @@ class FunctionGraph:
                 )
             if check and not new.type.narrows(old.type):
                 raise _of_another_type(old, new)
-        outputs = substitute(self.outputs, mapping)
-        inputs = [*self.inputs, *(x for x in free_inputs(outputs) if x not in self.inputs)]
-        return FunctionGraph(inputs, outputs)
+        return with_outputs(self, substitute(self.outputs, mapping))
+
+
+def with_outputs(graph: FunctionGraph, outputs: Iterable[Variable]) -> FunctionGraph:
+    """Return a graph with the same inputs and other outputs; inputs that are new come last."""
+    nodes = tuple(outputs)
+    if nodes == graph.outputs:
+        return graph
+    order, known = tuple(toposort(nodes)), set(graph.inputs)
+    new = [x for x in order if isinstance(x, Input) and x not in known]
+    if new:
+        return FunctionGraph([*graph.inputs, *new], nodes)
+    other = object.__new__(FunctionGraph)
+    other._set(graph.inputs, nodes, order)
+    return other
 
 
 def _of_another_type(old: Variable, new: Variable) -> DTypeError | ShapeError:
@@ -308,5 +323,5 @@ def is_tensor(node: Variable) -> bool:
 
 __all__ = [
     "Apply", "FunctionGraph", "Outputs", "as_outputs", "check_inputs", "flatten", "free_inputs",
-    "is_tensor", "map_nodes", "substitute", "toposort", "unflatten",
+    "is_tensor", "map_nodes", "substitute", "toposort", "unflatten", "with_outputs",
 ]  # fmt: skip

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.op import Op
 from relgraph.relations import runtime
 from relgraph.relations.block_matcher import GatherRule
 from relgraph.relations.clause import Rewrite
+from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.match_rule import MatchRule, rule_of
 from relgraph.relations.matcher import endless
 from relgraph.relations.nary import NEAR, alike, canonical, coefficient, kind_of, leaves
@@ -29,20 +30,28 @@ from relgraph.relations.runtime import OutOfSteps
 
 Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
 
+WHOLE_PAIR, PLAIN_PAIR = -1, -2  # what may match two operands, beside the numbers of rules
+
 
 class AcMatcher:
     """All rewrites of a selection with one associative and commutative head op, in declared order.
 
-    ``fold(op, constants)`` combines constants that meet in a view, or returns None.  ``signed`` is
-    True if rewrites match operands with signs and coefficients; only then views have them.
+    ``fold(op, constants)`` combines constants that meet in a view, or returns None.  ``plain``
+    matches applications as they stand, by patterns of any op.  ``signed`` is True if rewrites match
+    operands with signs and coefficients; only then views have them.
     """
 
     def __init__(
-        self, op: Op, rewrites: Sequence[Rewrite], fold: Callable[..., Any] | None = None
+        self,
+        op: Op,
+        rewrites: Sequence[Rewrite],
+        fold: Callable[..., Any] | None = None,
+        plain: PlainMatcher | None = None,
     ) -> None:
         self.op = op
         self.kind = kind_of(op)
         self.fold = fold
+        self.plain = plain
         self.rules = [rule_of(op, r) for r in rewrites]
         blocks = [r for r in self.rules if isinstance(r, GatherRule)]
         self.gathering = [r for r in blocks if not r.collects]
@@ -170,18 +179,24 @@ class AcMatcher:
         self,
         a: Variable,
         b: Variable,
+        agenda: Sequence[tuple[int, bool]] | None = None,
         accepts: Accepts | None = None,
         root: Any = None,
+        *,
         taken: bool = False,
     ) -> tuple[Variable, Any, tuple[Any, ...]] | Match | None:
         """Match a view of two operands, the second of which may be taken away.
+
+        ``agenda`` is what :meth:`pairs_of` returns for them.
 
         Return ``(result, rewrite, bindings)``, a match with signs or coefficients, or None.  A
         firing that ``accepts(root, op, operands, firing)`` refuses counts as no match; for None it
         returns False if no firing pays that takes these operands.
         """
-        for number, swapped in self.pairs_of(a, b, taken):
-            if number < 0:
+        for number, swapped in self.pairs_of(a, b, taken) if agenda is None else agenda:
+            if number == PLAIN_PAIR:
+                continue
+            if number == WHOLE_PAIR:
                 match = self._whole_pair(a, b, accepts, root, taken)
                 if match is not None:
                     _, firing, negative = match
@@ -235,15 +250,16 @@ class AcMatcher:
 
     def _joins(self, a: Variable, b: Variable, taken: bool) -> bool:
         """Return True if rules that see the whole of a view may match one of two operands."""
-        x, y, same = a, b, not taken
+        x, y, same, kind = a, b, not taken, self.kind
         if self.signed:
-            kind = self.kind
-            p = kind.split(a) if a.op in kind.scaling else None
-            q = kind.split(b) if b.op in kind.scaling else None
-            same = p is not None and q is not None and abs(p[0]) == abs(q[0])
-            if self.collecting and (p is None or q is None):
-                p, q = p or kind.split_array(a), q or kind.split_array(b)
-            x, y = a if p is None else p[1], b if q is None else q[1]
+            same = False
+            if a.op in kind.scaling or b.op in kind.scaling:
+                p = kind.split(a) if a.op in kind.scaling else None
+                q = kind.split(b) if b.op in kind.scaling else None
+                same = p is not None and q is not None and abs(p[0]) == abs(q[0])
+                if self.collecting and (p is None or q is None):
+                    p, q = p or kind.split_array(a), q or kind.split_array(b)
+                x, y = a if p is None else p[1], b if q is None else q[1]
         return bool(
             (self.collecting and alike(x, y))
             or (same and self.linear)
@@ -262,7 +278,8 @@ class AcMatcher:
     def _pair_agenda(self, a: Any, b: Any, taken: bool) -> tuple[tuple[int, bool], ...]:
         """Return the rules that operands of two keys may match, and whether they swap roles.
 
-        The number -1 stands for all rules that see the whole view.
+        WHOLE_PAIR stands for all rules that see the whole view, and PLAIN_PAIR for the patterns of
+        any op.
         """
         agenda = []
         scaling = self.kind.scaling if self.signed else ()
@@ -273,7 +290,7 @@ class AcMatcher:
             or any([rule.may_join(a, b) for rule in self.gathering])
         )
         if whole:
-            agenda.append((-1, False))
+            agenda.append((WHOLE_PAIR, False))
         for number, rule in enumerate(self.rules):
             if isinstance(rule, GatherRule) or taken:
                 continue
@@ -286,6 +303,10 @@ class AcMatcher:
                 for mine, other, swapped in orders[: len(rule.leading)]:
                     if plays(mine, first.key) and plays(other, second.key):
                         agenda.append((number, swapped))
+        if self.plain is not None and not taken:
+            keys = [Input if key is None else key for key in (a, b)]
+            if self.plain.fits(*keys):
+                agenda.append((PLAIN_PAIR, False))
         return tuple(agenda)
 
     def step(
@@ -308,11 +329,12 @@ class AcMatcher:
             fresh = list(operands)
         matches: list[Match] = []
 
-        def take(match: Match | None) -> None:
+        def take(match: Match | None, pays: bool = False) -> None:
             if match is not None:
                 firing = match.firing
                 if (
-                    accepts is None
+                    pays
+                    or accepts is None
                     or not firing.rewrite.may_recompute
                     or accepts(root, self.op, firing.taken, firing.fired)
                 ):
@@ -330,7 +352,9 @@ class AcMatcher:
         for key in view.met:
             members = view.alike.get(key, ())
             if len(members) > 1:
-                take(self._collected(members, view))
+                # A product with what the terms have in common costs no more than adding them.
+                whole = all([view.has_whole_core(i) for i in members])
+                take(self._collected(members, view), whole)
         view.met.clear()
         fresh = [i for i in fresh if i in operands]
         for number, slot, place, key in self._agenda(view, fresh) if fresh else ():
@@ -384,8 +408,10 @@ class AcMatcher:
         elif taken:
             return True
         for number, swapped in self.pairs_of(a, b, taken):
+            if number == PLAIN_PAIR:
+                continue
             rule = self.rules[number]
-            if number < 0:
+            if number == WHOLE_PAIR:
                 if self._joins(a, b, taken) or a.__class__ is b.__class__ is Constant:
                     return True
             elif isinstance(rule, MatchRule) and self._paired(rule, a, b, swapped) is not None:

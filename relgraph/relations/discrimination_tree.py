@@ -109,6 +109,10 @@ class PlainMatcher:
         matcher = self._by_keys[keys] = self._matcher(self._fitting(keys))
         return matcher
 
+    def fits(self, *keys: Any) -> bool:
+        """Return True if operands with these keys could match a clause."""
+        return bool(self._fitting(keys))
+
     def _fitting(self, keys: tuple[Any, ...]) -> tuple[int, ...]:
         """Return the numbers of the clauses that operands with these keys could match."""
         return tuple([i for i, roles in enumerate(self._roles) if self._fit(keys, roles)])

@@ -285,6 +285,11 @@ class View:
         split = self.cores.get(slot)
         return self.operands[slot] if split is None else split[1]
 
+    def has_whole_core(self, slot: int) -> bool:
+        """Return True if an operand, or an operand of it, is what like terms have in common."""
+        split = self.cores.get(slot) or self.arrays.get(slot)
+        return split is None or split[1] in self.operands[slot].inputs
+
     def scale(self, slot: int) -> Any:
         """Return the coefficient of an operand, with its sign."""
         split = self.cores.get(slot)

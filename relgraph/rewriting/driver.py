@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -21,10 +21,11 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.relations.neighbours import everywhere
 from relgraph.rewriting.budgets import Limits, Log
-from relgraph.rewriting.firing_cost import FiringCost
+from relgraph.rewriting.firing_cost import FiringCost, Uses, are_used
 from relgraph.rewriting.interpreter import interpret
 from relgraph.rewriting.nary_normaliser import NaryNormaliser
 from relgraph.rewriting.selection import Selection
+from relgraph.rewriting.shared_subterms import Sharing, last_count
 from relgraph.rewriting.single_pass import walk
 
 # Runs a selection instead of the driver, to record or profile it.
@@ -68,6 +69,7 @@ class Driver(Limits):
         whole: Sequence[Variable] | None,
         earlier: dict[Variable, Variable],
         moved: set[Variable],
+        nested: Container[Variable],
     ) -> tuple[Variable, ...]:
         """Return the normal forms of a graph; no part of the nodes in ``whole`` is computed again.
 
@@ -79,26 +81,34 @@ class Driver(Limits):
             for x in whole:
                 self.whole.add(self.run(x))
         if earlier and earlier is not self.normal:
-            self.recall(outputs, earlier, moved)
+            self.recall(outputs, earlier, moved, nested)
         return tuple([self.run(x) for x in outputs])
 
     def recall(
-        self, outputs: Sequence[Variable], earlier: dict[Variable, Variable], moved: set[Variable]
+        self,
+        outputs: Sequence[Variable],
+        earlier: dict[Variable, Variable],
+        moved: set[Variable],
+        nested: Container[Variable],
     ) -> None:
         """Take the nodes of a graph for normal that were so earlier, but look at some again.
 
-        These are the nodes at which a firing was refused, and the sums and products whose views
-        change, for a node in ``moved`` was closed and no longer is, or the reverse.
+        These are the nodes at which a firing was refused for users that changed, and the sums and
+        products whose views change, for a node in ``moved`` was closed and no longer is, or the
+        reverse.  Those in ``nested`` are operands in their own family.
         """
-        normal, refused, sharing = self.normal, self.selection.refused, self.selection.sharing
-        closed, families, nested = self.nary.closed, sharing.families, sharing.nested
+        normal, refused = self.normal, self.selection.refused
+        closed, families = self.nary.closed, self.selection.families
         changed: set[Variable] = set()
         for x in toposort(outputs):
             if not changed.isdisjoint(x.inputs):
                 changed.add(x)
                 continue
             family = families.get(x.op)
-            again = x in refused
+            again = holds = False
+            if x in refused:
+                holds = self.cost is not None and self.cost.holds(x, refused[x])
+                again = not holds
             if family is not None and not moved.isdisjoint(x.inputs):
                 again = any([families.get(y.op) is family for y in x.inputs if y in moved])
                 if again and x in nested and x not in closed:
@@ -107,7 +117,7 @@ class Driver(Limits):
             if again:
                 if self.run(x) is not x:
                     changed.add(x)
-            elif earlier.get(x) is x:
+            elif holds or earlier.get(x) is x:
                 normal[x] = x
 
     def repeats(self, transform: Any, node: Variable, result: Variable) -> bool:
@@ -227,31 +237,6 @@ class Driver(Limits):
         return normal[root]
 
 
-def _without(
-    outputs: Sequence[Variable], needs: frozenset[Any], known: dict[Variable, Variable]
-) -> list[Variable] | None:
-    """Return the nodes of a graph that are not known, or None if one of them has a needed op."""
-    nodes = dict.fromkeys([x for x in outputs if x.inputs])
-    waiting = list(nodes)
-    ops = set()
-    for x in waiting:  # grows as it goes
-        op = x.op
-        if op not in ops:
-            if op in needs or op.__class__ in needs:
-                return None
-            ops.add(op)
-        image = known.get(x)
-        if image is not None:
-            if image is not x:
-                return None
-            continue
-        for y in x.inputs:
-            if y not in nodes and y.inputs:
-                nodes[y] = None
-                waiting.append(y)
-    return waiting
-
-
 _paused: list[int] = []  # the threads that have switched the cyclic collector off
 
 
@@ -301,39 +286,33 @@ def normalise(
     runner = RUNNER.get()
     if runner is not None and log is None:
         return runner(outputs, selection, once)
-    ops = selection.ac_ops
     with selection.lock:
         key = tuple(outputs)
         selection.unsettled.discard(key)
-        if log is None and not once:
+        kept = log is None and not once
+        if kept:
             normal_forms = selection.results.get(key)
             if normal_forms is not None:
                 return normal_forms
-        closed, users = frozenset[Variable](), None
-        if ops or selection.thrifty:
-            closed, users = selection.sharing.count(outputs)
-        kept = log is None and not once
-        if selection.needs is not None:
-            idle = _without(outputs, selection.needs, selection.memo.get((closed, None), {}))
-            if idle is not None:
-                if kept:
-                    memo = selection.memo.setdefault((closed, None), {})
-                    memo.update(zip(idle, idle, strict=True))
-                    selection.trim(KEPT)
+            if selection.is_idle(outputs):
+                selection.trim(KEPT)
                 return key
-        if once:
-            return walk(outputs, Driver(selection, closed, {}, log))
-        with collector_paused():
+        with collector_paused(), last_count() as sharing:
+            if once:
+                closed, _ = sharing.count(outputs, selection.families)
+                return walk(outputs, Driver(selection, closed, {}, log))
             whole = None if kept else selection.computed_whole(outputs)
             try:
-                result, settled = _run(outputs, selection, (closed, users), whole, log)
+                result, settled, final = _run(outputs, selection, sharing, whole, log)
             except _WholeUnknown:  # most runs need not look for them
                 whole = selection.computed_whole(outputs)
-                result, settled = _run(outputs, selection, (closed, users), whole, log)
+                result, settled, final = _run(outputs, selection, sharing, whole, log)
         if not settled and result != key:
             selection.unsettled.add(result)
         elif kept:
             selection.results[key] = result
+            if final:
+                selection.results[result] = result
         selection.trim(KEPT)
     return result
 
@@ -341,16 +320,22 @@ def normalise(
 def _run(
     outputs: Sequence[Variable],
     selection: Selection,
-    sharing: tuple[frozenset[Variable], Mapping[Variable, int] | None],
+    sharing: Sharing,
     whole: Sequence[Variable] | None,
     log: Log | None,
-) -> tuple[tuple[Variable, ...], bool]:
-    """Return the normal forms of a graph, and whether they depend on no user of its nodes.
+) -> tuple[tuple[Variable, ...], bool, bool]:
+    """Return the normal forms of a graph, and whether they are settled and final.
+
+    They are settled unless firings were refused for users of nodes that may be gone, and final if
+    another run would see the same users and the same sums.
 
     Nodes that were normal in an earlier run are not visited again, unless the closed nodes below
     them changed, or the normal form of a node at which a firing was refused.
     """
-    memos, (closed, users) = selection.memo, sharing
+    memos = selection.memo
+    closed, users = frozenset[Variable](), dict[Variable, int]()
+    if selection.families or selection.thrifty:
+        closed, users = sharing.count(outputs, selection.families)
     group = closed, None if whole is None else frozenset(whole)
     # A memo changes in many steps, and an interrupted run must not leave some of them behind.
     memo = memos.pop(group, None) if log is None else {}
@@ -359,21 +344,43 @@ def _run(
         last = next(reversed(memos))
         if last[1] == group[1]:
             earlier, before = memos[last], selection.closed
-            moved = {x for x in before if users and users.get(x) == 1} | (closed - before)
-    if memo is None or not selection.refused.isdisjoint(users or ()):
+            moved = {x for x in before if users.get(x) == 1} | (closed - before)
+    if memo is None or not selection.refused.keys().isdisjoint(users):
         memo = {}
-    cost = FiringCost(users, memo) if selection.thrifty and users is not None else None
+    cost = FiringCost(users, memo) if selection.thrifty else None
     driver = Driver(selection, closed, memo, log, cost)
     try:
-        result = driver.outputs(outputs, whole, earlier, moved)
+        result = driver.outputs(outputs, whole, earlier, moved, sharing.nested)
     except _WholeUnknown:
         memos[group] = earlier
         raise
-    if log is None:
-        shared = closed if cost is None else [x for x, count in cost.users.items() if count > 1]
-        selection.closed = {memo.get(x, x) for x in shared}
+    shared = closed if cost is None else [x for x, count in users.items() if count > 1]
+    images = {memo.get(x, x) for x in shared}
+    refused = cost.keep(memo) if cost is not None else {}
+    final = _is_final(result, selection, sharing, images, refused)
     if cost is not None:
-        selection.refused |= cost.keep(memo)
+        selection.refused = dict.fromkeys(selection.refused) | refused
     if log is None:
+        selection.closed = images
         memos[group] = memo
-    return result, cost is None or not cost.refused
+    return result, final or not refused, final
+
+
+def _is_final(
+    outputs: Sequence[Variable],
+    selection: Selection,
+    sharing: Sharing,
+    shared: set[Variable],
+    refused: Mapping[Variable, Uses],
+) -> bool:
+    """Return True if a run of its result would open the same sums and refuse the same firings.
+
+    ``shared`` are the normal forms of the nodes that were shared before the run.
+    """
+    if not selection.families and not selection.thrifty:
+        return True
+    closed, users = sharing.count(outputs, selection.families)
+    moved = {x for x in shared if users.get(x) == 1} | (closed - shared)
+    if any([x.op in selection.families for x in moved]):
+        return False
+    return all([are_used(uses, users) for x, uses in refused.items() if x in users])

@@ -8,7 +8,7 @@ would compute a second exponential to save one product.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,10 @@ from relgraph.ir.op import Op
 from relgraph.relations.shape_proof import nodes_of
 
 _NOTHING = object()
+SHARED = -1  # as a count of uses: two or more
+
+# How often nodes were used when a firing was refused for that; used as often, it is refused again.
+Uses = dict[Variable, int]
 
 
 class FiringCost:
@@ -25,15 +29,15 @@ class FiringCost:
 
     ``users`` counts the uses of each application in the graph that the run started from, the
     outputs among them, and ``normal`` has the normal forms so far.  A node has the users of all
-    nodes whose normal form it is.  ``refused`` holds the nodes at which a firing was refused: what
-    was counted may be gone when the run is over, so the graph is then worth another run.
+    nodes whose normal form it is.  ``refused`` holds the nodes at which a firing was refused, each
+    with what was counted: if some of it is gone when the run is over, the graph is worth another.
     ``depends`` says whether any decision depended on users.
     """
 
     def __init__(self, users: Mapping[Variable, int], normal: dict[Variable, Variable]) -> None:
         self.users = users
         self.normal = normal
-        self.refused: set[Variable] = set()
+        self.refused: dict[Variable, Uses] = {}
         self.depends = False
         self._before = len(normal)
         self._moved: dict[Variable, int] = {}
@@ -56,7 +60,7 @@ class FiringCost:
             self._follow()
             if any([self._uses(x) < 2 for x in taken]):
                 return True
-            self.refused.add(root)
+            self.refuse(root, taken)
             return False
         if not getattr(firing[1], "may_recompute", False):
             return True
@@ -104,8 +108,20 @@ class FiringCost:
         lost = _cost(gone)
         if _cost(new) <= (saved[0] + lost[0], saved[1] + lost[1]):
             return True
-        self.refused.add(root)
+        self.refuse(root, (*left, *new, *kept))
         return False
+
+    def refuse(self, root: Variable, nodes: Iterable[Variable]) -> None:
+        """Remember that a firing was refused for the users of some nodes."""
+        self.refused.setdefault(root, {}).update({x: self._uses(x) for x in nodes})
+
+    def keeps_shared(self, root: Variable, x: Variable) -> bool:
+        """Return True if an operand of a sum has other users, so that its normal form stays."""
+        self.depends = True
+        if self.users.get(x, 0) < 2:
+            return False
+        self.refused.setdefault(root, {})[self.normal[x]] = SHARED
+        return True
 
     def _shares(self, x: Variable) -> bool:
         """Return True if an operand has other users, or the products that matching opens in it."""
@@ -179,19 +195,39 @@ class FiringCost:
                 if y is not x:
                     moved[y] = moved.get(y, 0) + count
 
-    def keep(self, memo: dict[Variable, Variable]) -> set[Variable]:
+    def holds(self, x: Variable, uses: Uses | None) -> bool:
+        """Return True if what an earlier run refused at a node is refused again, without a look."""
+        if uses is None or not are_used(uses, self.users):
+            return False
+        self.depends = True
+        self.refused[x] = uses
+        return True
+
+    def keep(self, memo: dict[Variable, Variable]) -> dict[Variable, Uses]:
         """Reduce the memo of a run to what holds whoever uses the nodes.
 
         That is what was there before the run.  Of what came, a node that is normal is so in any
-        graph, unless a firing was refused at it, or in it: return the nodes where one was refused.
+        graph, unless a firing was refused at it, or in it: return the normal forms of the nodes
+        where one was refused, with what was counted.
         """
         if not self.depends:
-            return set()
-        refused = self.refused | {memo[x] for x in self.refused if x in memo}
+            return {}
+        refused: dict[Variable, Uses] = {}
+        for x, uses in self.refused.items():
+            refused.setdefault(memo.get(x, x), {}).update(uses)
         for x in list(islice(memo, self._before, None)):
-            if memo[x] is not x or x in refused:
+            if memo[x] is not x or x in refused or x in self.refused:
                 del memo[x]
         return refused
+
+
+def are_used(uses: Uses, users: Mapping[Variable, int]) -> bool:
+    """Return True if nodes are used as often as they were."""
+    for x, count in uses.items():
+        now = users.get(x, 0)
+        if now != count and (count != SHARED or now < 2):
+            return False
+    return True
 
 
 def _cost(nodes: Collection[Variable]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from relgraph.ir.node import Constant, Variable, apply, apply_chain
 from relgraph.ir.op import Op
-from relgraph.relations.ac_matcher import Accepts, AcMatcher
+from relgraph.relations.ac_matcher import PLAIN_PAIR, Accepts, AcMatcher
 from relgraph.relations.nary import Kind, combined, leaves, region, uniform
 from relgraph.relations.operand_index import Firing, Match, View, key_of
 from relgraph.rewriting.budgets import CHAIN, Limits
@@ -35,13 +35,14 @@ class _Group:
     def __init__(
         self,
         parts: Sequence[tuple[Variable, bool]],
+        opened: Sequence[tuple[Variable, bool]],
         dtype: Any,
         inner: Sequence[Variable] | None,
     ) -> None:
         self.parts = parts
         self.history: list[tuple[int, Any]] = []  # steps, with the parts that they brought in
         self.waiting: list[tuple[Variable, int | None, bool]] = [
-            (x, None, taken) for x, taken in parts
+            (x, None, taken) for x, taken in opened
         ]
         self.dtype = dtype
         self.inner = inner
@@ -93,6 +94,7 @@ class NaryNormaliser:
         self.views: dict[Variable, View] = {}
         self.keys: dict[Variable, frozenset[Any]] = {}
         self.checked: set[Variable] = set()
+        self.below: dict[Variable, Any] = {}  # what _below has found, or None
         self.flips: dict[Variable, bool] = {}
 
     def waiting_for(self, node: Variable) -> Variable | None:
@@ -130,11 +132,15 @@ class NaryNormaliser:
         x, y = normal.get(a), normal.get(b)
         if x is None:
             if a.inputs:
+                if len(a.inputs) == 1 and self._below(a, matcher):
+                    return False
                 push(a)
             else:
                 x = a
         if y is None:
             if b.inputs:
+                if len(b.inputs) == 1 and self._below(b, matcher):
+                    return False
                 push(b)
             else:
                 y = b
@@ -157,13 +163,26 @@ class NaryNormaliser:
             if keys is None:
                 return False
             self.keys[m] = keys
+            return self._as_it_stands(n, m, matcher, push)
+        agenda = matcher.pairs_of(x, y, False)
+        if not agenda:
             normal[n] = normal[m] = m
             return True
-        fired = matcher.pair(x, y, self.accepts, n)
+        fired = matcher.pair(x, y, agenda, self.accepts, n)
         if fired is None:
-            normal[n] = normal[m] = m
-            return True
+            return self._as_it_stands(n, m, matcher, push)
         return self._replaced(n, m, fired, matcher.kind, push)
+
+    def _as_it_stands(
+        self, n: Variable, m: Variable, matcher: AcMatcher, push: Callable[[Variable], None]
+    ) -> bool | None:
+        """Match an application whose view is normal by the patterns of any op."""
+        if matcher.plain is not None:
+            fired = matcher.plain(m, None if self.cost is None else self.cost.of_node)
+            if fired is not None:
+                return self._replaced(n, m, fired, matcher.kind, push)
+        self.normal[n] = self.normal[m] = m
+        return True
 
     def difference(
         self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]
@@ -185,6 +204,10 @@ class NaryNormaliser:
             ):
                 return self._group(n, matcher, push)
         x, y = normal.get(a), normal.get(b)
+        if (x is None and len(a.inputs) == 1 and self._below(a, matcher)) or (
+            y is None and len(b.inputs) == 1 and self._below(b, matcher)
+        ):
+            return self._group(n, matcher, push)
         if x is None:
             if a.inputs:
                 return None
@@ -196,13 +219,14 @@ class NaryNormaliser:
         nested = (x is not a and x.op in family and not self._shared(n, a)) or (
             y is not b and y.op in family and not self._shared(n, b)
         )
-        if not nested and not matcher.pairs_of(x, y, True):
+        agenda = () if nested else matcher.pairs_of(x, y, True)
+        if not nested and not agenda:
             return None
         if n.type.dtype.kind not in "fi" or not uniform(n):
             return None
         if nested:
             return self._group(n, matcher, push)
-        fired = matcher.pair(x, y, self.accepts, n, True)
+        fired = matcher.pair(x, y, agenda, self.accepts, n, taken=True)
         if fired is None:
             return None
         assert n.op is not None
@@ -255,13 +279,12 @@ class NaryNormaliser:
 
     def _group(self, n: Variable, matcher: AcMatcher, push: Callable[[Variable], None]) -> bool:
         """Advance nested applications as one view; return True once ``n`` is normal."""
-        op, kind = matcher.op, matcher.kind
-        normal, limits = self.normal, self.limits
+        kind, normal, limits = matcher.kind, self.normal, self.limits
         group = self.groups.get(n)
         if group is None:
             group = self._opened(n, matcher)
             if group is None:
-                return True
+                return bool(self._as_it_stands(n, n, matcher, push))
             self.groups[n] = group
         if any([x not in normal for x in group.pending]):
             raise limits.oscillation(n, group.pending[0])
@@ -288,16 +311,16 @@ class NaryNormaliser:
                 break
             self._record(n, group, kind, matches)
         del self.groups[n]
-        return self._finished(n, group, op, kind, push)
+        return self._finished(n, group, matcher, push)
 
     def _finished(
-        self, n: Variable, group: _Group, op: Op, kind: Kind, push: Callable[[Variable], None]
+        self, n: Variable, group: _Group, matcher: AcMatcher, push: Callable[[Variable], None]
     ) -> bool:
         """Replace a sum or product in which nothing matches any more; return True if it is normal.
 
         A difference is seen by the matchers of its own op as well.
         """
-        normal, limits = self.normal, self.limits
+        op, kind, normal, limits = matcher.op, matcher.kind, self.normal, self.limits
         if group.inner is not None and not group.fired:
             # Nothing to combine across signs: the matchers of each op see the nodes as they stand.
             self.checked.add(n)
@@ -308,7 +331,9 @@ class NaryNormaliser:
             limits.log.total(n, group.parts, group.history, result)
         if (result.op is op or result.op is kind.difference) and group.view is not None:
             self.views[result] = group.view
-        if result.op is op or group.inner is None:
+        if result.op is op:
+            return bool(self._as_it_stands(n, result, matcher, push))
+        if group.inner is None:
             normal[n] = result
             normal.setdefault(result, result)
             return True
@@ -317,25 +342,72 @@ class NaryNormaliser:
         return self._becomes(n, result, push)
 
     def _opened(self, n: Variable, matcher: AcMatcher) -> _Group | None:
-        """Return the group of a sum or product; None if it is known to be normal."""
-        op, kind, closed, normal = matcher.op, matcher.kind, self.closed, self.normal
+        """Return the group of a sum or product; None if its view is known to be normal."""
+        op, kind, closed = matcher.op, matcher.kind, self.closed
         dtype = n.type.dtype if uniform(n) and n.type.dtype.kind != "b" else None
         signed = matcher.signed and n not in self.checked and dtype is not None
         if n.op is op:
             operands = leaves(n, op, closed)
             if not signed or not any([x.op in matcher.family for x in operands]):
-                self.limits.worked(len(operands), len(normal), n)
+                self.limits.worked(len(operands), len(self.normal), n)
                 terms = [(x, False) for x in operands]
-                if _all_normal(operands, normal) and matcher.idle(terms, signed):
-                    normal[n] = n
+                if _all_normal(operands, self.normal) and matcher.idle(terms, signed):
                     self.keys[n] = frozenset(map(key_of, operands))
                     return None
-                group = _Group(terms, dtype, None)
+                opened = self._through(terms, matcher, dtype) if signed else terms
+                group = _Group(terms, opened, dtype, None if opened is terms else ())
                 group.signed = signed
                 return group
         terms, inner = kind.terms(n, closed)
-        self.limits.worked(len(terms), len(normal), n)
-        return _Group(terms, dtype, inner)
+        opened = self._through(terms, matcher, dtype) if signed else terms
+        self.limits.worked(len(opened), len(self.normal), n)
+        return _Group(terms, opened, dtype, inner)
+
+    def _below(self, x: Variable, matcher: AcMatcher) -> Any:
+        """Return the firing that makes an operand ``f(g(z))`` the sum ``z``, if only it uses it."""
+        cost = self.cost
+        if cost is None or not matcher.collecting or len(x.inputs) != 1:
+            return None
+        (y,) = x.inputs
+        if len(y.inputs) != 1 or y.inputs[0].op not in matcher.family or x in self.normal:
+            return None
+        if x not in self.below:
+            (z,), users = y.inputs, cost.users
+            cost.depends = True
+            fired = None
+            if users.get(x) == users.get(y) == users.get(z) == 1:
+                match = self.selection.plain(x.op)  # type: ignore[arg-type]
+                if match is not None and matcher.kind.opens(z, x.type.dtype, self.closed):
+                    fired = match(x)
+            self.below[x] = fired if fired is not None and fired[0] is z else None
+        return self.below[x]
+
+    def _through(
+        self, terms: Sequence[tuple[Variable, bool]], matcher: AcMatcher, dtype: Any
+    ) -> Sequence[tuple[Variable, bool]]:
+        """Return the terms of a sum with those of operands that become sums, such as log(exp(z)).
+
+        So like terms meet before a normal form of each operand is built.  If there are none, the
+        terms are returned as they are.
+        """
+        opened: list[tuple[Variable, bool]] = []
+        firings: list[tuple[Variable, Any]] = []
+        stack = list(reversed(terms))
+        while stack:
+            x, taken = stack.pop()
+            fired = self._below(x, matcher)
+            if fired is None or x.type.dtype is not dtype:
+                opened.append((x, taken))
+                continue
+            firings.append((x, fired))
+            inner, _ = matcher.kind.terms(fired[0], self.closed)
+            stack += [(y, flipped != taken) for y, flipped in reversed(inner)]
+        if len({x for x, _ in opened}) == len(opened):
+            self.below.update(dict.fromkeys([x for x, _ in firings]))
+            return terms
+        for x, fired in firings:
+            self.limits.fired(x, *fired)
+        return opened
 
     def unmatched(self, nodes: Sequence[Variable]) -> list[Variable]:
         """Return the nodes that the driver must visit; the others are already normal."""
@@ -363,7 +435,12 @@ class NaryNormaliser:
             else:
                 a, b = x.inputs
                 nested = a.op in matcher.family or b.op in matcher.family
-                if nested or matcher.pair(a, b, self.accepts, x) is not None:
+                agenda = () if nested else matcher.pairs_of(a, b, False)
+                if (
+                    nested
+                    or (agenda and agenda[-1][0] == PLAIN_PAIR)
+                    or (agenda and matcher.pair(a, b, agenda, self.accepts, x) is not None)
+                ):
                     left.append(x)
                 else:
                     normal[x] = x
@@ -371,14 +448,7 @@ class NaryNormaliser:
 
     def _shared(self, n: Variable, x: Variable) -> bool:
         """Return True if an operand has other users, so that its normal form stays as it is."""
-        cost = self.cost
-        if cost is None:
-            return False
-        cost.depends = True
-        if cost.users.get(x, 0) < 2:
-            return False
-        cost.refused.add(n)
-        return True
+        return self.cost is not None and self.cost.keeps_shared(n, x)
 
     def _enter(self, n: Variable, group: _Group, matcher: AcMatcher) -> bool:
         """Enter normal operands into the view; return False if no rewrite can match them."""

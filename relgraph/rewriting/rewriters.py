@@ -21,7 +21,7 @@ from relgraph.errors import (
     count_of,
     kind_of,
 )
-from relgraph.ir.graph import FunctionGraph, as_outputs, free_inputs, substitute
+from relgraph.ir.graph import FunctionGraph, as_outputs, substitute, with_outputs
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.op import Op
 from relgraph.relations import matcher_store
@@ -358,10 +358,8 @@ def _split(relations: list[Relation], transforms: list[Any]) -> tuple[Any, Any]:
     """Return the items that see n-ary views, and those that see binary nodes."""
     collecting = [t for t in transforms if hasattr(t, "fold")]
     compiled = [r for r in relations if not r.interpreted]
-    interpreted = [r for r in relations if r.interpreted]
-    if any(r.binds_ops for r in compiled):  # an op variable stands for a binary sum or product
-        interpreted = [r for r in relations if r.interpreted or r.binds_ops]
-        compiled = [r for r in compiled if not r.binds_ops]
+    # An op variable stands for a binary sum or product, also for one within others.
+    interpreted = [r for r in relations if r.interpreted or r.binds_ops]
     nary_heads = any(is_ac(head) for r in compiled for head in r.heads)
     if not nary_heads and not collecting:
         return (relations, transforms), ((), ())
@@ -438,15 +436,6 @@ def describe(x: Any) -> str:
     return f"{item_name(x)}: {doc[0]}" if doc else item_name(x)
 
 
-def with_outputs(graph: FunctionGraph, outputs: Sequence[Variable]) -> FunctionGraph:
-    """Return a graph with the same inputs and other outputs; inputs that are new come last."""
-    new = tuple(outputs)
-    if new == graph.outputs:
-        return graph
-    known = set(graph.inputs)
-    return FunctionGraph([*graph.inputs, *(x for x in free_inputs(new) if x not in known)], new)
-
-
 def with_changes(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> FunctionGraph:
     """Return a graph with nodes replaced; a replacement may itself contain such nodes."""
     if not changes:
@@ -507,11 +496,13 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
+    run = _Run(whole)
     with collector_paused():
-        outputs = _Run(whole)(rewriter, graphs)
+        outputs = run(rewriter, graphs)
     matcher_store.write()
     if whole is not None:
-        return with_outputs(whole, outputs)  # type: ignore[return-value]
+        last = run.whole if run.whole is not None and run.whole.inputs == whole.inputs else whole
+        return with_outputs(last, outputs)  # type: ignore[return-value]
     if isinstance(graph, Variable):
         return outputs[0]  # type: ignore[return-value]
     if isinstance(graph, Mapping):

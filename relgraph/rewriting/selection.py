@@ -18,9 +18,10 @@ from relgraph.relations.discrimination_tree import PlainMatcher
 from relgraph.relations.matcher_store import stored
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.relation import Relation
+from relgraph.rewriting.firing_cost import Uses
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.kanren_memo import Shapes
-from relgraph.rewriting.shared_subterms import Sharing
+from relgraph.rewriting.shared_subterms import families, forget_count
 
 
 class Selection:
@@ -59,9 +60,11 @@ class Selection:
         )
         self.memo: OrderedDict[Any, dict[Variable, Variable]] = OrderedDict()
         self.results: OrderedDict[tuple[Variable, ...], tuple[Variable, ...]] = OrderedDict()
-        self.sharing = Sharing(self.ac_ops)
+        self.families = families(self.ac_ops)
+        self._idle: set[Variable] = set()  # nodes such that nothing fires at them or below
         self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
-        self.refused: set[Variable] = set()  # nodes at which a firing was refused for their users
+        # Nodes that are normal as long as others have so many users; None if that is not known.
+        self.refused: dict[Variable, Uses | None] = {}
         # Graphs that a run left with firings refused because of users that may be gone by now.
         self.unsettled: set[tuple[Variable, ...]] = set()
         self.lock = forks.lock()
@@ -75,7 +78,8 @@ class Selection:
         matcher = None
         if op in self.ac_ops:
             folds = [t.fold for t in self.transforms if hasattr(t, "fold")]
-            matcher = AcMatcher(op, self.rewrites_of(op), folds[0] if folds else None)
+            fold = folds[0] if folds else None
+            matcher = AcMatcher(op, self.rewrites_of(op), fold, self.plain(op))
         self._ac[op] = matcher
         return matcher
 
@@ -91,10 +95,17 @@ class Selection:
             if result in self.results:
                 self.results[outputs] = result
 
+    def forget(self) -> None:
+        """Forget every normal form; compiled matchers stay."""
+        for memory in (self.memo, self.results, self._idle, self.refused, self.unsettled):
+            memory.clear()
+
     def trim(self, most: int) -> None:
         """Forget the least recently used normal forms beyond ``most`` nodes."""
         while len(self.results) > 8:
             self.results.popitem(last=False)
+        if len(self._idle) > most:
+            self._idle.clear()
         total = sum(map(len, self.memo.values()))
         while self.memo and total > most:
             _, dropped = self.memo.popitem(last=False)
@@ -134,6 +145,54 @@ class Selection:
             ops.update(needed)
         return frozenset(ops)
 
+    def is_idle(self, outputs: Sequence[Variable]) -> bool:
+        """Return True if nothing fires in a graph, by one look at each node as it stands.
+
+        It gives up at what sees operands in normal form only, such as rewriters in Python.
+        """
+        needs, idle = self.needs, self._idle
+        if needs is None:
+            return False
+        nodes = dict.fromkeys([x for x in outputs if x.inputs and x not in idle])
+        waiting, ops = list(nodes), set()
+        for x in waiting:  # grows as it goes
+            ops.add(x.op)
+            for y in x.inputs:
+                if y.inputs and y not in nodes:
+                    if y in idle:
+                        ops.add(y.op)
+                    else:
+                        nodes[y] = None
+                        waiting.append(y)
+        awake = {op for op in ops if op in needs or op.__class__ in needs}
+        if awake:
+            if self.interpreted or not ops.isdisjoint(self.families):
+                return False
+            near = nodes if self._is_deep else _with_ops(nodes, awake)
+            if any(map(self._fires, near)):
+                return False
+            if self._is_deep:  # a node above these may see an op below them
+                return True
+        idle.update(nodes)
+        return True
+
+    @cached_property
+    def _is_deep(self) -> bool:
+        """Whether a pattern needs an op that is neither its own nor that of an operand."""
+        needs = self.needs or frozenset()
+        forms = [form for relation in self.relations for form in relation.forms]
+        return not all([head in needs or not needs.isdisjoint(roles) for head, roles in forms])
+
+    def _fires(self, x: Variable) -> bool:
+        """Return True if something fires at a node as it stands, or may on normal operands."""
+        op: Any = x.op
+        match = self.plain(op)
+        if match is not None and match(x) is not None:
+            return True
+        return any(
+            [not getattr(t, "pure", False) or t.transform(x) is not None for t in self.asked(op)]
+        )
+
     def asked(self, op: Any) -> tuple[Any, ...]:
         """Return the transforms that track applications of an op, in order."""
         try:
@@ -148,16 +207,16 @@ class Selection:
         return [x for t in transforms for x in t.computed_whole(outputs)]
 
     def plain(self, op: Op) -> PlainMatcher | None:
-        """Return the matcher of a head op that is not associative and commutative, if any."""
+        """Return the matcher of a head op, if any; of a sum, that of the patterns of any op."""
         try:
             return self._plain[op]
         except KeyError:
             pass
         matcher: PlainMatcher | None = None
         general = (type(op), *[kind for kind in self._kinds if kind(op)])
-        heads = (op, *general) if op in self._heads else general
-        clauses = self.clauses_of(*heads) if op not in self.ac_ops else []
-        if clauses and op in self._heads:
+        own = op in self._heads and op not in self.ac_ops
+        clauses = self.clauses_of(*((op, *general) if own else general))
+        if clauses and own:
             matcher = PlainMatcher(op, clauses)
         elif clauses:  # only open patterns, so one matcher serves all ops with these heads
             matcher = self._open.get(general) or PlainMatcher(op, clauses)
@@ -222,6 +281,11 @@ class Selection:
         return f"Selection({', '.join(x.label for x in self.relations)})"
 
 
+def _with_ops(nodes: Iterable[Variable], ops: set[Any]) -> Iterable[Variable]:
+    """Return the nodes that have one of some ops, or an operand that has one."""
+    return [x for x in nodes if x.op in ops or not ops.isdisjoint([y.op for y in x.inputs])]
+
+
 def relation_of(rewrite: Any) -> Relation | None:
     """Return the relation of a rewrite; None for a rewriter written in Python."""
     source = getattr(rewrite, "source", None)
@@ -255,3 +319,4 @@ def clear_selections() -> None:
     """Forget every compiled selection, and its memo of normal forms."""
     with _lock:
         _selections.clear()
+    forget_count()

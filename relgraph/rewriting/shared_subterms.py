@@ -1,12 +1,15 @@
 """The users of nodes, and the nested sums and products among them, from one graph to the next.
 
-A graph is often rewritten again after a small change.  This module then recounts users only in the
-nodes that were added or removed.
+The selections of a pipeline run one after the other on nearly the same graph, and a graph is often
+rewritten again after a small change.  So one count serves all selections of a thread, and the next
+graph's users are recounted only in the nodes that were added or removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
@@ -20,12 +23,15 @@ def families(ops: Iterable[Op]) -> dict[Op | None, Op]:
 
 
 class Sharing:
-    """The users of each application in the last graph, and those that nest it in one of ``ops``."""
+    """The users of each application in the last graph, and those that nest it in its own family.
 
-    __slots__ = ("_changing", "_closed", "_outputs", "_users", "families", "nested")
+    ``families`` are those of all selections that have asked so far.
+    """
 
-    def __init__(self, ops: Iterable[Op]) -> None:
-        self.families = families(ops)
+    __slots__ = ("_closed", "_outputs", "_users", "families", "nested")
+
+    def __init__(self) -> None:
+        self.families: dict[Op | None, Op] = {}
         self._forget()
 
     def _forget(self) -> None:
@@ -34,20 +40,19 @@ class Sharing:
         self._users: dict[Variable, int] = {}
         self.nested: dict[Variable, int] = {}
         self._closed: frozenset[Variable] = frozenset()
-        self._changing = False
 
     def count(
-        self, outputs: Sequence[Variable]
-    ) -> tuple[frozenset[Variable], Mapping[Variable, int]]:
-        """Return the closed applications, and how often each application is used.
+        self, outputs: Sequence[Variable], families: Mapping[Op | None, Op]
+    ) -> tuple[frozenset[Variable], dict[Variable, int]]:
+        """Return the closed applications of some families, and how often each application is used.
 
         Closed are those that are nested in the same op, or in its difference or inverse, and also
         have other users.  Views do not open these: a sum computed once for two users stays one sum.
         Being an output of the graph counts as a use.  The counts hold until the next call.
         """
-        if self._changing:  # an exception interrupted the last call
+        if not families.keys() <= self.families.keys():
+            self.families |= families
             self._forget()
-        self._changing = True
         gone, self._outputs = self._outputs, [x for x in outputs if x.inputs]
         users: dict[Variable, int] = {}
         nested: dict[Variable, int] = {}
@@ -57,20 +62,20 @@ class Sharing:
                 for x, n in new.items():
                     counts[x] = counts.get(x, 0) + n
             touched |= self._drop(gone)
-            changed = {x for x in touched if (x in self._closed) != self._is_closed(x)}
-            if changed:
-                self._closed = self._closed ^ changed
+            counted, within, closed = self._users, self.nested, self._closed
+            self._closed ^= {
+                x for x in touched if (x in closed) is not (x in within and counted[x] > 1)
+            }
         else:
             self._users, self.nested = users, nested
             self._closed = frozenset([x for x in nested if users[x] > 1])
         closed, counts = self._closed, self._users
-        if len(self._users) > KEPT:
+        if len(families) < len(self.families):
+            own = [x for x in closed if x.op in families]
+            closed = closed if len(own) == len(closed) else frozenset(own)
+        if len(counts) > KEPT:
             self._forget()
-        self._changing = False
         return closed, counts
-
-    def _is_closed(self, x: Variable) -> bool:
-        return x in self.nested and self._users[x] > 1
 
     def _count(
         self, roots: Iterable[Variable], users: dict[Variable, int], nested: dict[Variable, int]
@@ -126,3 +131,28 @@ class Sharing:
                     if not nested[x]:
                         del nested[x]
         return touched
+
+
+class _Last(threading.local):
+    """What the last run in each thread counted."""
+
+    sharing: Sharing | None = None
+
+
+_last = _Last()
+
+
+@contextmanager
+def last_count() -> Iterator[Sharing]:
+    """Lend the count of this thread's last run.
+
+    A run within another run counts anew, as does the one after a run that raised.
+    """
+    sharing, _last.sharing = _last.sharing or Sharing(), None
+    yield sharing
+    _last.sharing = sharing
+
+
+def forget_count() -> None:
+    """Forget what the last run in this thread counted."""
+    _last.sharing = None

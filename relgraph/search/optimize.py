@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from relgraph.ir.cost import LEAST, operations
 from relgraph.ir.fact_inference import facts_of
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, with_outputs
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, make_input
 from relgraph.ir.polynomial import at_most
@@ -19,7 +19,6 @@ from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import sum as total
 from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.derivation.passes import LISTENER, told
-from relgraph.rewriting.rewriters import with_outputs
 from relgraph.search.candidates import Candidates, cost_of
 from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding, nodes_of

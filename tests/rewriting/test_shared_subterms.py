@@ -7,9 +7,9 @@ import pytest
 import relgraph as rg
 from relgraph.ir.graph import toposort
 from relgraph.rewriting import shared_subterms
-from relgraph.rewriting.shared_subterms import Sharing
+from relgraph.rewriting.shared_subterms import Sharing, families, last_count
 
-OPS = frozenset({rg.add, rg.multiply})
+FAMILIES = families([rg.add, rg.multiply])
 FAMILY = {rg.add: "+", rg.subtract: "+", rg.negative: "+", rg.multiply: "*"}
 
 
@@ -39,36 +39,59 @@ def grown(draw, pool, steps):
 def test_counts_follow_a_sequence_of_graphs(seed):
     draw = random.Random(seed)
     pool = grown(draw, [rg.scalar(name) for name in "abcd"], 25)
-    kept = Sharing(OPS)
+    kept = Sharing()
     for _ in range(30):
         if draw.random() < 0.2:  # a graph that shares nothing with the last one
             pool = grown(draw, [rg.scalar(name) for name in "efgh"], 10)
         elif draw.random() < 0.5:
             pool = grown(draw, pool, 3)
         outputs = [draw.choice(pool[-8:]) for _ in range(draw.randint(1, 3))]
-        assert kept.count(outputs)[0] == counted_anew(outputs)
+        assert kept.count(outputs, FAMILIES)[0] == counted_anew(outputs)
 
 
 def test_a_large_graph_is_not_kept(monkeypatch):
     monkeypatch.setattr(shared_subterms, "KEPT", 10)
-    kept = Sharing(OPS)
+    kept = Sharing()
     x = rg.scalar("x")
     small = (x + 1) + 2
     node = small
     for _ in range(40):
         node = rg.sin(node)
     both = [node + small, small]
-    assert kept.count(both)[0] == counted_anew(both)
+    assert kept.count(both, FAMILIES)[0] == counted_anew(both)
     assert not kept._users
-    assert kept.count([small])[0] == frozenset()
+    assert kept.count([small], FAMILIES)[0] == frozenset()
 
 
 def test_outputs_count_as_users():
     x, y, z = (rg.scalar(name) for name in "xyz")
     inner = x + y
-    kept = Sharing(OPS)
-    assert kept.count([inner + z, inner])[0] == {inner}
-    assert kept.count([inner + z])[0] == frozenset()
-    assert kept.count([inner + inner])[0] == {inner}
-    assert kept.count([x])[0] == frozenset()
-    assert kept.count([inner + z, rg.sin(inner)])[0] == {inner}
+    kept = Sharing()
+    assert kept.count([inner + z, inner], FAMILIES)[0] == {inner}
+    assert kept.count([inner + z], FAMILIES)[0] == frozenset()
+    assert kept.count([inner + inner], FAMILIES)[0] == {inner}
+    assert kept.count([x], FAMILIES)[0] == frozenset()
+    assert kept.count([inner + z, rg.sin(inner)], FAMILIES)[0] == {inner}
+
+
+def test_each_selection_sees_its_own_families():
+    x, y, z = (rg.scalar(name) for name in "xyz")
+    total, product = x + y, x * y
+    outputs = [total + z, total, product * z, product]
+    kept = Sharing()
+    assert kept.count(outputs, families([rg.add]))[0] == {total}
+    assert kept.count(outputs, FAMILIES)[0] == {total, product}
+    assert kept.count(outputs, families([rg.multiply]))[0] == {product}
+    assert kept.count(outputs, {})[0] == frozenset()
+
+
+def test_a_run_within_a_run_has_its_own_count():
+    x = rg.scalar("x")
+    with last_count() as outer:
+        _, users = outer.count([rg.sin(x)], FAMILIES)
+        with last_count() as inner:
+            inner.count([rg.cos(x)], FAMILIES)
+        assert inner is not outer
+        assert set(users) == {rg.sin(x)}
+    with last_count() as again:
+        assert again is outer

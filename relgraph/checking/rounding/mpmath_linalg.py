@@ -112,8 +112,11 @@ def _solve(op: Any, a: Array, b: Array) -> Array:
 
 
 def _solve_triangular(op: Any, a: Array, b: Array) -> Array:
-    a = (np.tril if op.lower else np.triu)(a)
-    return _solved(a.T if op.params[1] else a, b)
+    lower, trans, unit = op.params
+    a = (np.tril if lower else np.triu)(a)
+    if unit:
+        a[np.diag_indices(len(a))] = mpmath.mpf(1)
+    return _solved(a.T if trans else a, b)
 
 
 def _cho_solve(op: Any, a: Array, b: Array) -> Array:

@@ -31,27 +31,23 @@ def cancel_negative_negativeo(x):
 
 
 @identity(tags=(*TIDY, "add_canonical"), rounding="exact")
-def absorb_subtract_negativeo(x, y, z):
-    """x - (-y) = x + y, and x - (-y) z = x + y z.
+def absorb_subtract_negativeo(x, y):
+    """x - (-y) = x + y.
 
     Holds modulo 2^n for integers.
-    Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y), and section 6.3: the sign of
-    a product is the exclusive or of the signs.
+    Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y).
     """
-    yield x - (-y), x + y
-    yield x - (-y) * z, x + y * z
+    return x - (-y), x + y
 
 
 @identity(tags=(*TIDY, "add_canonical"), rounding="exact")
-def absorb_add_negativeo(x, y, z):
-    """x + (-y) = x - y, and x + (-y) z = x - y z.
+def absorb_add_negativeo(x, y):
+    """x + (-y) = x - y.
 
     Holds modulo 2^n for integers.
-    Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y), and section 6.3: the sign of
-    a product is the exclusive or of the signs.
+    Source: IEEE 754-2019, section 5.4.1: x - y is defined as x + (-y).
     """
-    yield x + (-y), x - y
-    yield x + (-y) * z, x - y * z
+    return x + (-y), x - y
 
 
 @identity(tags=(*CANONICAL, "add_canonical"))

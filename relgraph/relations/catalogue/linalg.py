@@ -160,7 +160,7 @@ def solve_upper_triangularo(A, b):
     return solve(A, b), upper(A, b)
 
 
-@identity(tags=SPECIALIZE)
+@identity(tags=SPECIALIZE, specials="assumes_finite")
 def solve_transposed_triangleo(A, b):
     """solve(A', b) reads the other triangle of A, with its flag for the transpose.
 

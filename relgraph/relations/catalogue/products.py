@@ -14,7 +14,6 @@ from relgraph.ops.contraction import Outer
 from relgraph.ops.linalg.solve import Inv, Solve
 from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.shape import reshape
 from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
@@ -403,30 +402,6 @@ def sum_outer_axiso(u, v):
     """
     yield sum(outer(u, v), axis=-1), u * sum(v)
     yield sum(outer(u, v), axis=-2), sum(u) * v
-
-
-def pair_up(A: Any, B: Any) -> bool:
-    """Return True if there are equally many matrices in both."""
-    return A.type.shape[0] is not None and A.type.shape[:2] == B.type.shape[:2]
-
-
-def all_rows(x: Any) -> Any:
-    """Return the rows of several matrices as one matrix; None for one matrix or a vector."""
-    return reshape(x, (-1, x.shape[-1])) if x.ndim == 3 else None
-
-
-@identity(
-    tags=SPECIALIZE,
-    where=lambda A, B, R, S: (calco(R, all_rows, A), calco(S, all_rows, B), checko(pair_up, A, B)),
-    specials="assumes_finite",
-)
-def sum_batch_matmulo(A, B, R, S):
-    """sum(A' B, axis=-3) = R' S, where R and S have all rows of the matrices in A and in B.
-
-    The order of summation differs, within b m u |R|' |S| for b products of m terms.
-    Source: a product of partitioned matrices is the sum of the products of their parts.
-    """
-    return sum(matrix_transpose(A) @ B, axis=-3), matrix_transpose(R) @ S
 
 
 # Traces.

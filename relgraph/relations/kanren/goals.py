@@ -26,8 +26,8 @@ from unification import isvar, reify, unify, var
 
 from relgraph.errors import ArgumentError, RelationError, checks_arguments
 from relgraph.ir.etuple import raise_
-from relgraph.ir.fact_inference import fact
-from relgraph.ir.facts import is_fact, unknown_fact
+from relgraph.ir.fact_inference import facts_of
+from relgraph.ir.facts import Facts, is_fact, unknown_fact
 from relgraph.ir.node import Apply, Constant, Variable, as_literal, as_variable
 from relgraph.ir.op import Op
 from relgraph.relations.kanren.residuals import (
@@ -309,7 +309,9 @@ def facto(x: Any, name: str) -> Suspended:
 
 
 def _proved(name: str, x: Any) -> bool:
-    return fact(as_variable(as_literal(x)), name) is True
+    node = x if isinstance(x, Variable) else as_variable(as_literal(x))
+    facts: Facts = node._facts or facts_of(node)
+    return facts.holds(name) is True
 
 
 def unary_goal(name: str, holds: Callable[[Any], bool], summary: str) -> Callable[[Any], Suspended]:

@@ -53,6 +53,7 @@ class ConstantFolding:
 
     name = relation = "constant_folding"
     tracks: tuple[Any, ...] | None = None
+    pure = True
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
@@ -142,6 +143,7 @@ class ConstantCollecting:
     name = relation = "constant_collecting"
     ac_ops = tuple(Elementwise(name) for name in _COLLECTED)
     tracks: tuple[Any, ...] | None = ac_ops
+    pure = True
 
     def __repr__(self) -> str:
         return "<constant_collecting>"

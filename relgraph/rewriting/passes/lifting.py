@@ -57,6 +57,7 @@ class IndexLifting:
 
     name = relation = "push_index"
     tracks: tuple[Any, ...] | None = (Index, Diagonal)
+    pure = True
 
     def __repr__(self) -> str:
         return "<push_index>"

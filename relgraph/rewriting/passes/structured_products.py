@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from relgraph.ir.fact_inference import fact
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, with_outputs
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Matmul
@@ -23,7 +23,7 @@ from relgraph.ops.linalg.solve import Solve
 from relgraph.ops.linalg.structured import Eye
 from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
 from relgraph.ops.shape import BroadcastTo, reshape, shape
-from relgraph.rewriting.rewriters import GraphRewriter, with_outputs
+from relgraph.rewriting.rewriters import GraphRewriter
 
 MATMUL, SOLVE, KRON, BLOCKS = Matmul(), Solve("general"), Kron(), BlockDiag()
 SWAP, BESIDE, ABOVE = MatrixTranspose(), Concatenate(-1), Concatenate(-2)

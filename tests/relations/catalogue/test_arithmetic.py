@@ -29,8 +29,6 @@ ROWS = [
     Row(r.cancel_negative_negativeo, -(-x), x, -absolute(-x)),  # noqa: B002 - two negations
     Row(r.absorb_subtract_negativeo, x - (-y), x + y, i - (-u8)),
     Row(r.absorb_add_negativeo, x + (-y), x - y, x + absolute(y)),
-    Row(r.absorb_subtract_negativeo, x - (-y) * u, x + y * u, x - y * u),
-    Row(r.absorb_add_negativeo, x + (-y) * u, x - y * u, x + y / (-u)),
     Row(r.negate_subtracto, -(x - y), y - x, -(x + y)),
     Row(r.negate_differenceo, -(x * (y - z)), x * (z - y), -(x * y)),
     Row(r.cancel_multiply_negativeo, (-x) * (-y), x * y, (-x) * y),

@@ -43,7 +43,6 @@ M = tensor("M", 3, 3, facts=("permutation",))
 V = tensor("V", 3, 3, facts=("invertible",))
 W = tensor("W", 3, 3, facts=("invertible",))
 batch = tensor("batch", 2, 3, 3)
-pages, other_pages = tensor("pages", 5, 2, 3), tensor("other_pages", 5, 2, 4)
 t = tensor("t", facts=("nonzero",))
 zeros = constant(np.zeros((3, 3)))
 unit = rg.eye(3)
@@ -81,12 +80,6 @@ RANK = [
     Row(p.sum_outero, rg.sum(outer(x, y)), rg.sum(x) * rg.sum(y), rg.sum(outer(x, y), 0)),
     Row(p.sum_outer_axiso, rg.sum(outer(x, y), -1), x * rg.sum(y), rg.sum(outer(x, y))),
     Row(p.sum_outer_axiso, rg.sum(outer(x, y), -2), rg.sum(x) * y, rg.sum(A, -2)),
-    Row(
-        p.sum_batch_matmulo,
-        rg.sum(pages.mT @ other_pages, 0),
-        Reshape((10, 3))(pages).mT @ Reshape((10, 4))(other_pages),
-        rg.sum(pages @ pages.mT, 0),
-    ),
     Row(p.distribute_trace_addo, rg.trace(A + B), rg.trace(A) + rg.trace(B), rg.trace(A + x)),
     Row(p.distribute_trace_subtracto, rg.trace(A - B), rg.trace(A) - rg.trace(B), rg.trace(A - x)),
     Row(p.lift_trace_multiplyo, rg.trace(s * A), s * rg.trace(A), rg.trace(x * A)),
