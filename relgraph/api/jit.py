@@ -20,6 +20,7 @@ from relgraph.api.number_trace import NUMBERS, Branch, Number, NumberTrace, prun
 from relgraph.api.out_arguments import check_donated, listed
 from relgraph.api.pytrees import STATIC, is_named_tuple, rebuilt, why_no_leaf
 from relgraph.api.rewrite import DEFAULT_MODE, selected
+from relgraph.api.shared import Shared
 from relgraph.api.targets import check_target
 from relgraph.api.traced_arguments import Leaves
 from relgraph.api.tracing import Tracer, WeakScalar, trace_of, tracing
@@ -33,7 +34,7 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir import forks
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, free_inputs
 from relgraph.ir.node import Input, Variable, as_variable, make_input
 from relgraph.ir.records import record
 from relgraph.ir.reference import global_name
@@ -245,6 +246,7 @@ class Jit:
         outputs: list[Variable] = []
         pack = _packer(result, outputs, self.__name__)
         feeds = named.numbers.inputs
+        _check_no_shared(outputs, self.__name__)
         graph = FunctionGraph([*named.inputs, *feeds.values()], outputs)
         return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.numbers
 
@@ -430,6 +432,17 @@ def _endless(name: str, error: RecursionError) -> CompileError:
         "Tracing cannot see the values of arrays: let the recursion end by a shape, or by an "
         "argument that is a Python number, or write it as a loop over a range.",
     )
+
+
+def _check_no_shared(outputs: Sequence[Variable], name: str) -> None:
+    """Raise an error for a traced function that reads a shared variable."""
+    for x in free_inputs(outputs):
+        if isinstance(x, Shared):
+            raise ArgumentError(
+                f"the traced function {name} reads the shared variable {x.name!r}",
+                {"type": x.type},
+                "Pass its value as an argument, or use rg.function, which reads it at each call.",
+            )
 
 
 def _packer(

@@ -310,6 +310,11 @@ w = rg.shared(np.zeros(3), name="w")
         (lambda: w.set_value([1.0, 2.0]), ShapeError, "does not fit"),
         (lambda: w.set_value(np.ones(3) * 1j), DTypeError, "complex128"),
         (lambda: rg.shared(1, dtype="int8").set_value(300), NumberRangeError, "does not fit int8"),
+        (
+            lambda: rg.jit(lambda a: a + w)(np.ones(3)),
+            ArgumentError,
+            "reads the shared variable 'w'",
+        ),
         (lambda: rg.function([], w)(out=np.zeros(3)), ArgumentError, "out="),
         (lambda: rg.function([], w).unchecked, ArgumentError, "unchecked"),
         (lambda: rg.function([], w)(1.0), ArgumentError, "1 positional argument for 0 inputs"),
