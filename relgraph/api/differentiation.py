@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,7 +13,8 @@ from relgraph.api.argument_conversion import array_of
 from relgraph.api.graph_derivatives import Nodes, check_floats, direction
 from relgraph.api.number_trace import NUMBERS
 from relgraph.api.pytrees import STATIC, filled, flattened, rebuilt
-from relgraph.api.tracing import Tracer, operand, tracing
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import Tracer, argument, operand, wrap
 from relgraph.errors import ArgumentError, DerivativeError, kind_of
 from relgraph.ir.graph import substitute
 from relgraph.ir.node import Input, Variable, as_variable, fresh_input
@@ -91,8 +92,9 @@ class OnInputs:
             rebuilt(x, self._leaf, f"argument_{i}") if i in positions else x
             for i, x in enumerate(args)
         ]
-        with nullcontext() if self._raw else tracing():
+        with nullcontext() if self._raw else tracing(function):
             result = function(*replaced, **kwargs)
+        _check_unchanged(replaced[i] for i in positions)
         self.aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
@@ -113,7 +115,7 @@ class OnInputs:
         stands = fresh_input(name, node.type, facts)
         self._arguments[stands] = node
         self.wrt.append(stands)
-        return stands if self._raw else Tracer(stands)
+        return stands if self._raw else argument(stands)
 
     def close(self, value: Any) -> Any:
         """Return a container with the arguments in place of the inputs of each graph in it."""
@@ -126,7 +128,7 @@ class OnInputs:
         return rebuilt(value, lambda leaf, name: next(rest), "x")
 
     def _wrapped(self, node: Variable) -> Any:
-        return node if self._raw else Tracer(node)
+        return node if self._raw else wrap(node)
 
     def like_arguments(self, nodes: Sequence[Variable], single: bool) -> Any:
         """Return one node for each input, in the structure of the arguments."""
@@ -147,6 +149,18 @@ def one_output(traced: OnInputs) -> Variable:
             "rg.jacobian differentiates containers of arrays.",
         )
     return traced.result
+
+
+def _check_unchanged(arguments: Iterable[Any]) -> None:
+    """Raise an error for an argument that the function has changed in place."""
+    for x, name in flattened(list(arguments), "argument"):
+        if type(x) is Tracer and not isinstance(x.node, Input):
+            raise DerivativeError(
+                f"the function changes its {name.replace('_', ' ')} in place, with respect to "
+                "which it is differentiated",
+                {"array": x.node},
+                "Change a copy in the function: x = x.copy().",
+            )
 
 
 def is_function(x: Any) -> bool:
@@ -186,7 +200,7 @@ class OnGraph:
 
     def wrapped(self, nodes: Sequence[Variable]) -> list[Any]:
         """Return nodes, traced if the graph is."""
-        return [Tracer(x) for x in nodes] if self.traced else list(nodes)
+        return list(map(wrap, nodes)) if self.traced else list(nodes)
 
     def like_wrt(self, nodes: Sequence[Variable]) -> Any:
         """Return one node for each of ``wrt``, in its structure."""

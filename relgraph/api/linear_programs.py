@@ -12,7 +12,8 @@ import numpy as np
 from relgraph.api.differentiation import holds_graphs, node_of
 from relgraph.api.function import Function, function
 from relgraph.api.pytrees import filled, flattened, rebuilt
-from relgraph.api.tracing import Tracer, tracing
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import argument
 from relgraph.errors import ArgumentError
 from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
@@ -42,7 +43,7 @@ class _Arrays:
         assert isinstance(node, Constant)  # no graphs are among the arguments
         self.arrays.append(node.value)
         self.inputs.append(make_input(name, node.type))
-        return Tracer(self.inputs[-1])
+        return argument(self.inputs[-1])
 
 
 def evaluated(build: Callable[..., Any], *args: Any) -> Any:
@@ -126,7 +127,7 @@ def _inputs_like(value: Any) -> tuple[list[Input], Any]:
         if x is None:
             return None
         inputs.append(make_input(name, node_of(x, name).type))
-        return Tracer(inputs[-1])
+        return argument(inputs[-1])
 
     return inputs, rebuilt(value, leaf, "direction")
 
