@@ -136,6 +136,8 @@ if TYPE_CHECKING:
     from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.prove import prove as prove
+    from relgraph.api.shared import Shared as Shared, shared as shared
+    from relgraph.api.updates import In as In
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
@@ -176,6 +178,9 @@ _LAZY = {
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",
+    "In": "relgraph.api.updates",
+    "Shared": "relgraph.api.shared",
+    "shared": "relgraph.api.shared",
     "evaluate": "relgraph.api.function",
     "function": "relgraph.api.function",
 }
@@ -183,7 +188,7 @@ _LAZY = {
 _MODULES = {"errors", "numpy"}  # of those that are imported by now
 
 _PUBLIC = sorted(
-    {"__version__", "cache", "cuda", "optdb", *_LAZY}
+    {"__version__", "cache", "cuda", "interop", "optdb", *_LAZY}
     | {
         name
         for name, value in globals().items()
@@ -204,6 +209,8 @@ def __getattr__(name: str) -> Any:
             return default_database()
         if name == "cache":
             return _import_module("relgraph.cache")
+        if name == "interop":
+            return _import_module("relgraph.interop")
         if name == "cuda":
             return _import_module("relgraph.api.cuda")
         if name in _LAZY:

@@ -250,12 +250,24 @@ class CompileError(RelgraphError, RuntimeError):
     """A graph that a backend cannot compile."""
 
 
+class UnsupportedOpError(RelgraphError, NotImplementedError):
+    """Ops of another library that have no translation."""
+
+
+class MissingPackageError(RelgraphError, ImportError):
+    """A package that a part of relgraph needs and that is not installed."""
+
+
 class GPUNotAvailableError(RelgraphError, RuntimeError):
     """A GPU target was requested, but no GPU can be used."""
 
 
 class DeviceMemoryError(RelgraphError, MemoryError):
     """A device does not have enough free memory."""
+
+
+class StateLostError(RelgraphError, RuntimeError):
+    """A shared variable whose memory a call wrote over without finishing."""
 
 
 class CaptureError(RelgraphError, RuntimeError):

@@ -36,14 +36,12 @@ RENAMED = {
     "DB": "RewriteDatabase", "OptimizationQuery": "Query",
 }  # fmt: skip
 
-_ARGUMENT = "Pass the array as an argument, and return its new value as a result."
 _LOOP = "Write the loop in Python: each of its steps becomes part of the graph."
 _TAG = "Register with a tag: rg.optdb.register(relation, 'canonicalize')."
 _SHAPED = "Write rg.{}(name, dtype={!r})."
 
 # Names looked up in relgraph that need a sentence.
 _NAMES = {
-    "shared": _ARGUMENT,
     **dict.fromkeys(("scan", "foldl", "foldr", "fori_loop", "while_loop"), _LOOP),
     **dict.fromkeys(("register_canonicalize", "register_stabilize", "register_specialize"), _TAG),
     **{
@@ -63,7 +61,6 @@ _NAMES = {
     "MergeOptimizer": "Nothing to do: equal subgraphs are one object.",
     "FusionOptimizer": "Select the choice 'fusion': rg.mode('o2').",
     "GemmOptimizer": "Select the tag 'gemm': rg.mode('o4').including('gemm').",
-    "In": "Write rg.function([x], outputs, donate=[x]) for an input whose memory may be reused.",
     "Out": "Outputs are graphs: rg.function(inputs, outputs).",
 }
 
@@ -73,8 +70,8 @@ _ATTRIBUTES = {
     "outputs": "A node is the variable that it computes: use x itself.",
     "out": "A node is the variable that it computes: use x itself.",
     "eval": "Write rg.evaluate(x, {input: value}).",
-    "get_value": "A graph has no values: write rg.evaluate(x, {input: value}).",
-    "set_value": _ARGUMENT,
+    "get_value": "Only a shared variable has a value: write rg.evaluate(x, {input: value}).",
+    "set_value": "Only a shared variable has a value: write w = rg.shared(value).",
     "dimshuffle": "Write rg.transpose(x, axes), and x[:, None] for a new axis.",
     "broadcastable": "Write x.type.shape: an axis of size 1 broadcasts.",
     "clone": "Nothing to clone: a graph never changes.",
@@ -102,8 +99,6 @@ _GRAPH_ATTRIBUTES = {
 
 # Keyword arguments.
 KEYWORDS = {
-    "updates": "Return the new values as results, and pass them to the next call.",
-    "givens": "Write rg.FunctionGraph(inputs, outputs).replace(old, new) first.",
     "on_unused_input": "Leave it out: inputs that the graph does not use are accepted.",
     "allow_input_downcast": "Leave it out, and convert the argument: x.astype(dtype).",
     "optimizer": "Write mode='o4', or mode=rg.mode('o4').excluding(...).",

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import inspect
-import pkgutil
 import re
 import types
 from pathlib import Path
@@ -13,12 +12,8 @@ import pytest
 import relgraph as rg
 from relgraph.ir.op import Op
 from relgraph.relations.relation import ROUNDINGS, SPECIALS, Relation
+from tests.modules import MODULES
 
-MODULES = sorted(
-    name
-    for _, name, _ in pkgutil.walk_packages(rg.__path__, "relgraph.")
-    if not name.startswith("relgraph.backends.cuda")  # imports a package that is optional
-)
 # What numpydoc calls a section, and what it lists.
 SECTIONS = ("Parameters", "Returns", "Yields", "Raises", "Attributes", "References", "Examples")
 

@@ -8,8 +8,10 @@ raises errors that explain what does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,67 @@ def _compiled(
     exec("\n".join(lines), namespace)
     fits: Callable[..., bool] = namespace["fits"]
     return fits
+
+
+def bound(
+    names: Sequence[str],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Any, ...]:
+    """Return the arguments of a call in the order of the inputs.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names of the inputs.
+    args, kwargs
+        The arguments of the call.
+    defaults : mapping of str
+        Values of inputs that a call may leave out.
+
+    Returns
+    -------
+    tuple
+        One value for each name.
+
+    Raises
+    ------
+    ArgumentError
+        For too many arguments, and for unknown, repeated and missing names.
+    """
+    takes = {"takes": f"({', '.join(names)})"}
+    if len(args) > len(names):
+        raise ArgumentError(
+            f"{count_of(len(args), 'positional argument')} for {count_of(len(names), 'input')}",
+            takes,
+            "Pass one array for each input, by position or by name.",
+        )
+    values = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        if name in values:
+            raise ArgumentError(
+                f"the argument {name!r} is given twice, by position and by name",
+                takes,
+                "Pass it once.",
+            )
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            raise ArgumentError(
+                f"there is no input {name!r}",
+                takes,
+                f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
+            )
+        values[name] = value
+    missing = [name for name in names if name not in values and name not in defaults]
+    if missing:
+        raise ArgumentError(
+            f"no value for the input{'s' if len(missing) > 1 else ''} "
+            f"{', '.join(map(repr, missing))}",
+            takes,
+            "Pass one array for each input, by position or by name.",
+        )
+    return tuple(values[name] if name in values else defaults[name] for name in names)
 
 
 def as_sparse(wanted: Input, value: Any) -> Any:

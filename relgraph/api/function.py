@@ -5,17 +5,26 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.argument_conversion import as_array, as_sparse, fits
+from relgraph.api.argument_conversion import as_array, as_sparse, bound, fits
 from relgraph.api.out_arguments import check_out, donated_names, out_arrays
 from relgraph.api.rewrite import DEFAULT_MODE, selected
+from relgraph.api.shared import Shared
 from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
+from relgraph.api.state import State
 from relgraph.api.targets import backend_of
+from relgraph.api.updates import (
+    In,
+    Pairs,
+    check_caller_input,
+    checked_updates,
+    replacements,
+    without_shared,
+)
 from relgraph.backends.base import Array, Backend, Direct, Donating, Pair, program_of
 from relgraph.backends.report import Report
 from relgraph.errors import (
@@ -27,9 +36,16 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, Outputs, as_outputs, is_tensor
+from relgraph.ir.graph import (
+    FunctionGraph,
+    Outputs,
+    as_outputs,
+    free_inputs,
+    is_tensor,
+    substitute,
+)
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Input, Variable
+from relgraph.ir.node import Input, Variable, listed
 from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
 from relgraph.rewriting.rewriters import map_graph
@@ -41,23 +57,25 @@ Container = Variable | list[Variable] | tuple[Variable, ...] | dict[Any, Variabl
 
 @traceable
 def function(
-    inputs: Variable | Iterable[Variable] | None,
-    outputs: Container,
+    inputs: Variable | In | Iterable[Variable | In] | None,
+    outputs: Container | None = None,
     mode: Any = DEFAULT_MODE,
     target: str | Backend = "cpu",
     nonfinite: str = "assume",
     *,
     donate: str | Input | Iterable[str | Input] = (),
+    updates: Pairs = (),
+    givens: Pairs = (),
 ) -> Function:
     """Rewrite a graph and compile it to a function of arrays.
 
     Parameters
     ----------
-    inputs : Variable, iterable of Variable, or None
-        The inputs in calling order; None for those that the outputs depend on, in order of first
-        occurrence.
-    outputs : Variable, or a list, tuple or dict of Variable
-        The results; the function returns the same kind of container.
+    inputs : Variable, In, iterable of them, or None
+        The inputs in calling order, with a default value where :class:`In` has one; None for those
+        that the outputs depend on, in order of first occurrence.  Shared variables are not listed.
+    outputs : Variable, or a list, tuple or dict of Variable, or None
+        The results; the function returns the same kind of container, and None for None.
     mode : str, Query, relation, rewriter, list of them, or None
         The rewrites to run, such as ``"o4"`` or ``rg.mode("o4").excluding("fusion")``; None to
         compile the graph without rewriting.  ``"default"`` is ``rg.config.mode``, which is
@@ -71,6 +89,11 @@ def function(
     donate : str, Input, or iterable of them
         Inputs whose arrays a call may overwrite, and return as results.  An array that shares
         memory with another argument is copied instead.
+    updates : mapping, or iterable of pairs, of Shared and Variable or array-like
+        The new value of each shared variable, which the function stores after a call.  It computes
+        all new values from the old ones.  If the call raises, no value changes.
+    givens : mapping, or iterable of pairs, of Variable and Variable or array-like
+        Nodes to replace in the outputs and updates, and in the replacements themselves.
 
     Returns
     -------
@@ -80,7 +103,10 @@ def function(
     Raises
     ------
     ArgumentError
-        If outputs depend on missing inputs, or an input occurs twice.
+        If outputs depend on missing inputs, or an input occurs twice; for an update of a variable
+        that is not shared, and for givens that depend on each other in a circle.
+    DTypeError, ShapeError
+        If an update or a given does not have the type of what it replaces.
     DomainError
         For a target that does not exist.
     UnknownTagError
@@ -99,10 +125,16 @@ def function(
     >>> f(np.array([1.0, 2.0]), y=np.array([3.0, 4.0]))
     {'sum': array([4., 6.]), 'dot': np.float64(11.0)}
     """
-    given = (inputs,) if isinstance(inputs, Variable) else inputs
-    nodes, keys = _opened(outputs)
+    given, defaults = _listed_inputs(inputs)
+    if outputs is None and not updates:
+        raise ArgumentError(
+            "the outputs are None, and there are no updates",
+            fix="Pass a Variable, or a list, tuple or dict of Variables; or updates= of shared "
+            "variables.",
+        )
+    nodes, keys = ((), None) if outputs is None else _opened(outputs)
     backend_of(target)  # raises for an unknown target before any work is done
-    graph = FunctionGraph(given, nodes)
+    graph, state = _with_state(given, defaults, nodes, updates, givens)
     needed = list[Meeting]()
     rewriter, choices = selected(mode, nonfinite)
     if rewriter is not None:
@@ -110,7 +142,46 @@ def function(
             needed = meetings(graph.toposort())  # the rewritten graph may need fewer
         graph = map_graph(graph, rewriter)
     donated = donated_names(donate, graph.inputs)
-    return Function(graph, keys, target, mode, choices, needed=needed, donate=donated)
+    return Function(graph, keys, target, mode, choices, needed=needed, donate=donated, state=state)
+
+
+def _listed_inputs(
+    inputs: Variable | In | Iterable[Variable | In] | None,
+) -> tuple[list[Variable] | None, dict[str, Any]]:
+    """Return the inputs without their default values, and these."""
+    if inputs is None:
+        return None, {}
+    entries = (inputs,) if isinstance(inputs, Variable | In) else listed(inputs, "inputs")
+    nodes = [x.variable if isinstance(x, In) else x for x in entries]
+    for node in nodes:
+        if isinstance(node, Shared):
+            check_caller_input(node)
+    values = [x for x in entries if isinstance(x, In) and x.value is not None]
+    return nodes, {x.variable.name: x.value for x in values}
+
+
+def _with_state(
+    inputs: list[Variable] | None,
+    defaults: dict[str, Any],
+    nodes: Outputs,
+    updates: Pairs,
+    givens: Pairs,
+) -> tuple[FunctionGraph, State | None]:
+    """Return the graph to compile, and what its function holds between calls; None for nothing."""
+    outputs = as_outputs(nodes)
+    new = checked_updates(updates)
+    computed = (*outputs, *new.values())
+    if givens:
+        computed = substitute(computed, replacements(givens))
+    leaves = free_inputs((*computed, *new))  # also those that are updated and not read
+    if not defaults and not any(isinstance(x, Shared) for x in leaves):
+        return FunctionGraph(inputs, computed), None
+    if inputs is None:
+        inputs = [x for x in free_inputs(computed) if not isinstance(x, Shared)]
+    callers = FunctionGraph(inputs, ()).inputs
+    computed, variables, plain = without_shared(computed, callers)
+    state = State(tuple(x.name for x in callers), defaults, variables, tuple(new))
+    return FunctionGraph((*callers, *plain), computed), state
 
 
 @traceable
@@ -194,6 +265,8 @@ class Function:
         The unknown sizes of inputs that the original graph needs to be equal.
     donate : frozenset of str
         The inputs whose arrays a call may overwrite.
+    state : State, optional
+        The arguments that the function supplies, which come last, and the results that it keeps.
 
     Attributes
     ----------
@@ -201,6 +274,8 @@ class Function:
         The graph that was compiled.
     inputs : tuple of Input
         The inputs, in calling order.
+    shared : tuple of Shared
+        The shared variables that a call reads or updates.
     target : str
         Where it runs.
     source : str
@@ -250,6 +325,7 @@ class Function:
         *,
         needed: Sequence[Meeting] = (),
         donate: frozenset[str] = frozenset(),
+        state: State | None = None,
     ) -> None:
         if not isinstance(graph, FunctionGraph):
             raise ArgumentError(
@@ -257,18 +333,22 @@ class Function:
                 fix="Write rg.function(inputs, outputs).",
             )
         backend = backend_of(target, choices)
-        if donate and isinstance(backend, Donating):
-            backend = backend.donating(donate)
+        taken = state.overwritten(graph) if state and isinstance(backend, Donating) else {}
+        written = donate.union(taken.values())
+        if written and isinstance(backend, Donating):
+            backend = backend.donating(written)
         for position, node in enumerate(graph.outputs):
             _check_output(position, node)
         self.graph = graph
-        self.inputs = graph.inputs
+        self.inputs = graph.inputs if state is None else graph.inputs[: len(state.names)]
+        self.shared = () if state is None else state.all
         self.target = backend.name
         self.mode = mode
         self._keys = keys
         self._target = target
         self._choices = choices
         self._donate = donate
+        self._state = state
         self._program = program_of(backend, graph)
         self._read_inputs(needed)
         self._takes_out = any(x.name == "out" for x in graph.inputs)
@@ -276,9 +356,15 @@ class Function:
         quick = self._program.quick(self._wanted, self._sizes)
         self._fits, self._direct = quick or (fits(self._wanted, self._sizes), self._listed)
         # Whether a call may return the program's results unchecked.
-        self._single = keys is None and (quick is not None or graph.outputs[0].ndim > 0)
-        self.__signature__ = _signature(graph.inputs)
-        call = self._program.entry(*quick, self._call) if quick and self._single else None
+        self._single = (
+            keys is None and state is None and (quick is not None or graph.outputs[0].ndim > 0)
+        )
+        self.__signature__ = _signature(self.inputs, state.defaults if state else {})
+        call: Callable[..., Any] | None = None
+        if state is not None:
+            call = state.call(self._listed_results, self._convert, self._contained, taken)
+        elif quick and self._single:
+            call = self._program.entry(*quick, self._call)
         _set_call(self, call or self._call)
 
     def _read_inputs(self, needed: Sequence[Meeting]) -> None:
@@ -287,17 +373,17 @@ class Function:
         # A sparse input has no dtype here, so that its argument always goes through the conversion.
         self._wanted = [
             (np.dtype(x.dtype.name) if x.type.layout == "dense" else None, x.ndim)
-            for x in self.inputs
+            for x in self.graph.inputs
         ]
         self._fixed = [
             (i, axis, dim)
-            for i, x in enumerate(self.inputs)
+            for i, x in enumerate(self.graph.inputs)
             for axis, dim in enumerate(x.type.shape)
             if isinstance(dim, int)
         ]
-        self._equal = list(equal_sizes(self.inputs))
+        self._equal = list(equal_sizes(self.graph.inputs))
         self._needed = list(needed)
-        self._pairs = [sources(self.inputs, meeting) for meeting in self._needed]
+        self._pairs = [sources(self.graph.inputs, meeting) for meeting in self._needed]
         self._sizes: list[Pair] = [
             *(((i, axis), size) for i, axis, size in self._fixed),
             *(((i, axis), (j, other)) for i, axis, j, other in self._equal),
@@ -343,11 +429,12 @@ class Function:
 
     def __repr__(self) -> str:
         names = ", ".join(f"{x.name}: {x.type}" for x in self.inputs)
-        results = ", ".join(brief(x, 24) for x in self.graph.outputs)
+        outputs = self.graph.outputs if self._state is None else self._state.callers(self.graph)
+        results = ", ".join(brief(x, 24) for x in outputs)
         return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        made = partial(Function, needed=self._needed, donate=self._donate)
+        made = partial(Function, needed=self._needed, donate=self._donate, state=self._state)
         return made, (self.graph, self._keys, self._target, self.mode, self._choices)
 
     def _call(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -379,6 +466,8 @@ class Function:
         >>> f(np.array([1.0, 2.0]))
         array([2., 3.])
         """
+        if self._state is not None:
+            raise self._state.bypassed("unchecked")
         direct, packed = self._direct, self._packed
         return direct if self._single else lambda *arrays: packed(direct(*arrays))
 
@@ -401,6 +490,8 @@ class Function:
         CaptureError
             For a graph that needs the CPU for some part, and for a target that is not a GPU.
         """
+        if self._state is not None:
+            raise self._state.bypassed("capture")
         recorded = self._program.record(self._checked(args, kwargs))
 
         def replay(*args: Any, **kwargs: Any) -> Any:
@@ -408,6 +499,20 @@ class Function:
             return self._packed(results[0] if len(results) == 1 else results)
 
         return replay
+
+    def _listed_results(self, *args: Any) -> tuple[Any, ...]:
+        """Run the program on one argument for each of its inputs, and return its results."""
+        if self._fits(*args):
+            results = self._direct(*args)
+        else:
+            results = self._listed(*self._checked(args, {}))
+        return (results,) if len(self.graph.outputs) == 1 else results
+
+    def _contained(self, results: Sequence[Any]) -> Any:
+        """Return the caller's results of a function with state in their container."""
+        if self._keys is None and not results:
+            return None
+        return self._packed(results[0] if len(self.graph.outputs) == 1 else results)
 
     def _listed(self, *arrays: Any) -> Any:
         """Run a program that takes and returns a list, and unpack a single result."""
@@ -434,7 +539,7 @@ class Function:
 
     def _checked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         if kwargs or len(args) != len(self._wanted):
-            args = self._bind(args, kwargs)
+            args = bound([x.name for x in self.inputs], args, kwargs)
         arrays = [
             x
             if type(x) is np.ndarray
@@ -468,45 +573,9 @@ class Function:
             return dict(zip(keys, values, strict=True))
         return values if isinstance(keys, list) else tuple(values)
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Put arguments in the order of the inputs."""
-        names = [x.name for x in self.inputs]
-        takes = {"takes": f"({', '.join(names)})"}
-        if len(args) > len(names):
-            raise ArgumentError(
-                f"{count_of(len(args), 'positional argument')} for {count_of(len(names), 'input')}",
-                takes,
-                "Pass one array for each input, by position or by name.",
-            )
-        bound = dict(zip(names, args, strict=False))
-        for name, value in kwargs.items():
-            if name in bound:
-                raise ArgumentError(
-                    f"the argument {name!r} is given twice, by position and by name",
-                    takes,
-                    "Pass it once.",
-                )
-            if name not in names:
-                near = get_close_matches(name, names, 1)
-                raise ArgumentError(
-                    f"there is no input {name!r}",
-                    takes,
-                    f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
-                )
-            bound[name] = value
-        missing = [name for name in names if name not in bound]
-        if missing:
-            raise ArgumentError(
-                f"no value for the input{'s' if len(missing) > 1 else ''} "
-                f"{', '.join(map(repr, missing))}",
-                takes,
-                "Pass one array for each input, by position or by name.",
-            )
-        return tuple(bound[name] for name in names)
-
     def _convert(self, i: int, value: Any) -> Array:
         """Return an argument as an aligned, contiguous array of the input's dtype and rank."""
-        wanted = self.inputs[i]
+        wanted = self.graph.inputs[i]
         prepared = self._program.convert(wanted, value)
         if prepared is not None:
             return prepared  # type: ignore[no-any-return]
@@ -527,7 +596,7 @@ class Function:
         return array if laid_out else np.require(array, requirements=["C", "A"])
 
     def _wrong_size(self, i: int, axis: int, size: int, array: Array) -> ShapeError:
-        x = self.inputs[i]
+        x = self.graph.inputs[i]
         return ShapeError(
             f"the input {x.name!r} has size {array.shape[axis]} along axis {axis}, not {size}",
             {"declared": x.type, "given": f"shape {array.shape}"},
@@ -537,7 +606,7 @@ class Function:
     def _unequal(
         self, i: int, axis: int, j: int, other: int, arrays: Sequence[Array]
     ) -> ShapeError:
-        x, y = self.inputs[i], self.inputs[j]
+        x, y = self.graph.inputs[i], self.graph.inputs[j]
         name = x.type.shape[axis]
         if x is y:
             return ShapeError(
@@ -557,6 +626,7 @@ class Function:
         )
 
 
+_NONE = inspect.Parameter.empty
 _set_call: Any = vars(Function)["__call__"].__set__  # also in a subclass with a __call__
 
 
@@ -583,14 +653,18 @@ def _check_output(position: int, node: Variable) -> None:
         )
 
 
-def _signature(inputs: Sequence[Input]) -> inspect.Signature:
-    return inspect.Signature(
-        [
+def _signature(inputs: Sequence[Input], defaults: Mapping[str, Any]) -> inspect.Signature:
+    parameters: list[inspect.Parameter] = []
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    for x in inputs:
+        if parameters and parameters[-1].default is not _NONE and x.name not in defaults:
+            kind = inspect.Parameter.KEYWORD_ONLY  # as Python writes it after a default value
+        parameters.append(
             inspect.Parameter(
                 x.name + "_" * keyword.iskeyword(x.name),
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                kind,
                 annotation=str(x.type),
+                default=defaults.get(x.name, _NONE),
             )
-            for x in inputs
-        ]
-    )
+        )
+    return inspect.Signature(parameters)

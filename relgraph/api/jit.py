@@ -23,6 +23,7 @@ from relgraph.api.out_arguments import check_donated, listed
 from relgraph.api.pytrees import STATIC, rebuilt, same_parts
 from relgraph.api.results import Pack, Results
 from relgraph.api.rewrite import DEFAULT_MODE, selected
+from relgraph.api.shared import Shared
 from relgraph.api.targets import check_target
 from relgraph.api.traced_arguments import Leaves
 from relgraph.api.traced_calls import tracing
@@ -38,8 +39,8 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir import forks
-from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Input, make_input
+from relgraph.ir.graph import FunctionGraph, free_inputs
+from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.records import record
 from relgraph.ir.reference import global_name
 from relgraph.ir.types import DTYPES, TensorType
@@ -291,6 +292,7 @@ class Jit:
         results = Results(self.__name__, updates, named.tracers)
         pack = results.packer(result)
         feeds = named.numbers.inputs
+        _check_no_shared(results.outputs, self.__name__)
         graph = FunctionGraph([*named.inputs, *feeds.values()], results.outputs)
         donated += [named.inputs[i] for i in updates.indices if named.inputs[i] not in donated]
         return _Traced(graph, tuple(feeds), pack, updates, tuple(donated)), named.numbers
@@ -485,3 +487,14 @@ def _endless(name: str, error: RecursionError) -> CompileError:
         "Tracing cannot see the values of arrays: let the recursion end by a shape, or by an "
         "argument that is a Python number, or write it as a loop over a range.",
     )
+
+
+def _check_no_shared(outputs: Sequence[Variable], name: str) -> None:
+    """Raise an error for a traced function that reads a shared variable."""
+    for x in free_inputs(outputs):
+        if isinstance(x, Shared):
+            raise ArgumentError(
+                f"the traced function {name} reads the shared variable {x.name!r}",
+                {"type": x.type},
+                "Pass its value as an argument, or use rg.function, which reads it at each call.",
+            )

@@ -190,6 +190,10 @@ class Input(Variable):
     def _leaf_text(self) -> str:
         return self.name
 
+    def _row(self) -> tuple[Any, ...]:
+        """Return what a pickle holds of it, for :func:`unflatten`."""
+        return "input", self.name, self.type, tuple(sorted(self.facts))
+
 
 class Constant(Variable):
     """A known value, held as a private read-only array.
@@ -268,7 +272,7 @@ def apply_chain(op: Op, operands: Sequence[Variable]) -> Variable:
     return result
 
 
-def _leaf(cls: type[Any], type_: Type, digest: int | None) -> Any:
+def leaf(cls: type[Any], type_: Type, digest: int | None) -> Any:
     leaf, put = _new(cls), object.__setattr__
     put(leaf, "op", None)
     put(leaf, "inputs", ())
@@ -291,7 +295,7 @@ def make_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Input
     node = ref() if ref is not None else None
     if node is not None:
         return node  # type: ignore[no-any-return]
-    node = _leaf(Input, type_, digest_of("input", name, type_, sorted(declared)))
+    node = leaf(Input, type_, digest_of("input", name, type_, sorted(declared)))
     object.__setattr__(node, "name", name)
     object.__setattr__(node, "facts", declared)
     return _publish(_inputs, key, node)  # type: ignore[no-any-return]
@@ -303,7 +307,7 @@ def fresh_input(name: str, type_: TensorType, facts: Iterable[str] = ()) -> Inpu
     A derivative takes the arguments of a function for such inputs, and puts the arguments in their
     places in its result.
     """
-    node = _leaf(Input, type_, digest_of("input", name, type_, sorted(facts)))
+    node = leaf(Input, type_, digest_of("input", name, type_, sorted(facts)))
     object.__setattr__(node, "name", name)
     object.__setattr__(node, "facts", frozenset(facts))
     return node  # type: ignore[no-any-return]
@@ -372,7 +376,7 @@ def constant(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Consta
         type_, uniform = TensorType(native, array.shape), _uniform(array)
     else:
         type_, uniform = _SCALARS[native], array[()]
-    new, put = _leaf(Constant, type_, None), object.__setattr__
+    new, put = leaf(Constant, type_, None), object.__setattr__
     put(new, "value", array)
     put(new, "uniform", uniform)
     put(new, "bits", None if uniform is None else native.char.encode() + uniform.tobytes())
@@ -545,7 +549,7 @@ def flatten(outputs: Sequence[Variable]) -> tuple[Any, ...]:
     rows: list[tuple[Any, ...]] = []
     for node in order:
         if isinstance(node, Input):
-            rows.append(("input", node.name, node.type, tuple(sorted(node.facts))))
+            rows.append(node._row())
         elif isinstance(node, Constant):
             rows.append(("constant", node.value))
         else:
@@ -562,6 +566,8 @@ def unflatten(flat: tuple[Any, ...]) -> tuple[Variable, ...]:
             nodes.append(make_input(*row[1:]))
         elif row[0] == "constant":
             nodes.append(constant(row[1]))
+        elif row[0] == "shared":
+            nodes.append(row[1])
         else:
             op, inputs = row
             nodes.append(apply(op, tuple([nodes[i] for i in inputs])))

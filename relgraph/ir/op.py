@@ -94,6 +94,8 @@ class Op:
         Whether the result is the inverse of the first operand, times the second if there is one.
     conditioned : bool
         Whether the error of the result grows with the condition number of a matrix.
+    total : bool
+        Whether an application to floats never raises, unless sizes do not fit.
     view : bool
         Whether an application reads and writes no element: its result is a view of its first
         operand, or a size.
@@ -141,6 +143,7 @@ class Op:
     needs_regular: bool = False
     inverts: bool = False
     conditioned: bool = False
+    total: bool = False
     view: bool = False
     rate: str = "loop"
     overhead: int = 1200

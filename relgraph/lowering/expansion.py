@@ -13,12 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ir.op import Op
+from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.reductions import LogSoftmax, LogSumExp, Softmax, Sum, Top, floating, reduced_axes
 from relgraph.ops.shape import ExpandDims
+
+_SHORT = 4096  # elements up to which writing zeros first costs less than a call
+_PARTS = 64  # each is a step of the program
 
 
 def _logsumexp(node: Variable, x: Variable) -> Variable:
@@ -81,6 +87,39 @@ def expanded(
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
+def joins_as_updates(graph: FunctionGraph) -> FunctionGraph:
+    """Write short vectors that are joined as updates of an array of zeros.
+
+    Kernels then compute the parts where they are joined, without a call of the library.
+    """
+    if not any(_short_join(node) for node in graph):
+        return graph
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        if not _short_join(node):
+            return apply(node.op, inputs)
+        result: Variable = constant(np.zeros(node.type.shape, node.dtype))
+        first = 0
+        for x in inputs:
+            last = first + (x.type.shape[0] if x.ndim else 1)
+            value = x if x.dtype == node.dtype else apply(Cast(node.dtype), (x,))
+            result = result.at[first:last].set(value)
+            first = last
+        return result
+
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
+def _short_join(node: Variable) -> bool:
+    """Return True for a vector of known size that is joined of vectors or scalars."""
+    if not isinstance(node.op, Concatenate | Stack) or node.ndim != 1 or len(node.inputs) > _PARTS:
+        return False
+    sizes = [x.type.shape[0] for x in node.inputs if x.ndim]
+    return all(isinstance(s, int) and s > 0 for s in sizes) and node.type.shape[0] <= _SHORT
+
+
 def is_flat(node: Variable) -> bool:
     """Return True if a reduction is over all elements and there may be more than one."""
     x = node.inputs[0]
@@ -102,4 +141,4 @@ def _finite(top: Variable) -> Variable:
     return _map("where", _map("isfinite", top), top, zero)
 
 
-__all__ = ["EXPANSIONS", "expanded", "is_flat"]
+__all__ = ["EXPANSIONS", "expanded", "is_flat", "joins_as_updates"]

@@ -28,6 +28,7 @@ class Matmul(Op):
 
     __slots__ = ()
     name = "matmul"
+    total = True
     measure = (40, 4)
     arity = 2
     symbol = "@"
@@ -90,6 +91,7 @@ class Outer(Op):
 
     __slots__ = ()
     name = "outer"
+    total = True
     measure = (40, 1)
     arity = 2
     returns_new_array = True

@@ -62,6 +62,7 @@ class StopGradient(Op):
 
     __slots__ = ()
     name = "stop_gradient"
+    total = True
     arity = 1
     pointwise = True
     view = True

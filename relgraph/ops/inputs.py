@@ -208,6 +208,7 @@ class Assume(Op):
 
     __slots__ = ()
     name = "assume"
+    total = True
     parameters = ("facts",)
     arity = 1
     pointwise = True

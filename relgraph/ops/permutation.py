@@ -55,6 +55,7 @@ class Transpose(Rearrangement):
 
     __slots__ = ()
     name = "transpose"
+    total = True
     measure = (4, 1)
     second_measure = (1, 2)
     parameters = ("axes",)
@@ -95,6 +96,7 @@ class MatrixTranspose(Rearrangement):
 
     __slots__ = ()
     name = "matrix_transpose"
+    total = True
     second_measure = (1, 2)
     arity = 1
 

@@ -180,6 +180,7 @@ class Sum(Reduction):
 
     __slots__ = ()
     name = "sum"
+    total = True
     measure = (4, 2)
     linear = True
     combiner = add
@@ -209,6 +210,7 @@ class Prod(Reduction):
 
     __slots__ = ()
     name = "prod"
+    total = True
     measure = (5, 2)
     combiner = multiply
 
@@ -306,6 +308,7 @@ class Mean(Reduction):
 
     __slots__ = ()
     name = "mean"
+    total = True
     measure = (4, 2)
     linear = True
     combiner = add
@@ -337,6 +340,7 @@ class Any(Reduction):
 
     __slots__ = ()
     name = "any"
+    total = True
     measure = (4, 2)
     computes = False
     combiner = logical_or
@@ -356,6 +360,7 @@ class All(Reduction):
 
     __slots__ = ()
     name = "all"
+    total = True
     measure = (4, 2)
     computes = False
     combiner = logical_and
@@ -375,6 +380,7 @@ class LogSumExp(Reduction):
 
     __slots__ = ()
     name = "logsumexp"
+    total = True
     measure = (4, 2)
     weight = TRANSCENDENTAL
     returns_new_array = True

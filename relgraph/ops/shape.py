@@ -87,6 +87,7 @@ class BroadcastTo(Rearrangement):
 
     __slots__ = ()
     name = "broadcast_to"
+    total = True
     measure = (5, 1)
     second_measure = (3, (2, 1))
     parameters = ("shape",)
@@ -213,6 +214,7 @@ class ExpandDims(_UnitAxes):
 
     __slots__ = ()
     name = "expand_dims"
+    total = True
     measure = (2, 1)
 
     def infer(self, *types: Any) -> Type:
@@ -262,6 +264,7 @@ class Dim(AxisOp):
 
     __slots__ = ()
     name = "dim"
+    total = True
     arity = 1
     computes = False
     moves_elements = True

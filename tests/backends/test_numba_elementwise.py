@@ -5,6 +5,7 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 
 import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.api.function import function as rewritten_function
@@ -78,7 +79,7 @@ def test_every_op_equals_numpy(dtype):
         if name == "reciprocal" and expected.dtype.kind in "iu":
             keep = x != 0  # undefined in NumPy
             result, expected = result[keep], expected[keep]
-        if name in ("erfc", "sigmoid", "gammaln"):
+        if name in ("erfc", "sigmoid", "gammaln", "digamma"):
             keep = accurate(name, x, expected)
             result, expected, args = result[keep], expected[keep], (x[keep],)
         assert_within(name, result, expected, args)
@@ -88,6 +89,8 @@ def accurate(name, x, expected):
     """Tell where SciPy's own error is small; the rest is compared with mpmath."""
     if name == "gammaln":
         return ~(np.abs(x.astype(np.float64)) < 1e-300)
+    if name == "digamma":
+        return ~(x < 0)
     if name == "erfc":
         return ~((x > 0) & (x < 30))
     return ~(np.abs(expected) <= np.finfo(expected.dtype).tiny)
@@ -109,6 +112,20 @@ def test_where_scipy_errs_the_value_is_that_of_mpmath():
                 continue
             expected = float(exact[name](mpmath.mpf(float(t))))
             assert abs(value - expected) <= 4 * np.spacing(abs(expected)), (name, t)
+
+
+def test_digamma_equals_that_of_mpmath_beside_its_poles_and_its_zero_too():
+    x = make_input("x", TensorType("float64", (None,)))
+    whole = np.arange(-20.0, 1)
+    points = [1.4616321449683622, 1e-300, 1e300, *whole[:-1] + 0.5, *whole + 1e-9, *whole - 1e-9]
+    points = np.array([*points, *np.geomspace(1e-5, 1e8, 200)])
+    for t, value in zip(points, function([x], [Elementwise("digamma")(x)])(points)[0], strict=True):
+        expected = float(mpmath.digamma(mpmath.mpf(float(t))))
+        assert abs(value - expected) <= 8 * np.spacing(max(abs(expected), 1)), t
+    edges = np.array([0.0, -0.0, -3.0, np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(
+        function([x], [Elementwise("digamma")(x)])(edges)[0], scipy.special.digamma(edges)
+    )
 
 
 @pytest.mark.parametrize("source", DTYPES)

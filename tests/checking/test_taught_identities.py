@@ -6,13 +6,13 @@ import contextlib
 import doctest
 import importlib
 import io
-import pkgutil
 from pathlib import Path
 
 import pytest
 
 import relgraph as rg
 from relgraph.relations.relation import Relation
+from tests.modules import MODULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -33,11 +33,10 @@ UNTRIED = {
 def docstrings():
     """Return the examples of each docstring that declares a relation, by where it is."""
     finder, found = doctest.DocTestFinder(), {}
-    for _, name, _ in pkgutil.walk_packages(rg.__path__, "relgraph."):
-        if not name.startswith("relgraph.backends.cuda"):  # imports a package that is optional
-            for test in finder.find(importlib.import_module(name), name):
-                if any("@rg." in example.source for example in test.examples):
-                    found[test.name] = test.examples
+    for name in MODULES:
+        for test in finder.find(importlib.import_module(name), name):
+            if any("@rg." in example.source for example in test.examples):
+                found[test.name] = test.examples
     return found
 
 

@@ -7,7 +7,9 @@ from unittest import mock
 import numpy as np
 
 import relgraph as rg
+from relgraph import interop
 from relgraph.backends.cuda import adapter
+from relgraph.interop.missing import unsupported
 from tests.errors.cases import A, Cases, x, y
 
 MISTAKES = Cases()
@@ -361,6 +363,42 @@ def no_gpu():
 def device_memory():
     """arrays that do not fit the memory of a GPU"""
     raise adapter.out_of_memory(80_000, 40_000)
+
+
+@mistake
+def update_of_an_input():
+    """an update of an input that is not shared"""
+    return rg.function([x], x, updates={x: x + 1})
+
+
+@mistake
+def circular_givens():
+    """givens that depend on each other"""
+    return rg.function([], x, givens={x: y + 1, y: 2 * x})
+
+
+@mistake
+def missing_package():
+    """a part of relgraph whose package is not installed"""
+    absent = ModuleNotFoundError("No module named 'pytensor'", name="pytensor")
+    with mock.patch.object(interop, "import_module", side_effect=absent):
+        return rg.interop.pytensor
+
+
+@mistake
+def unsupported_ops():
+    """ops of another library that have no translation"""
+    raise unsupported(
+        {("Scan", "it is a loop"): 1, ("Choose", "relgraph has no such op"): 2}, "PyTensor"
+    )
+
+
+@mistake
+def lost_value():
+    """a shared variable whose memory was half written"""
+    w = rg.shared([1.0, 2.0], name="w")
+    w.storage.array = None  # as a program leaves it that runs out of memory
+    return w.get_value()
 
 
 @mistake

@@ -62,4 +62,10 @@ def test_factoring():
     assert float(re.search(r"ratio: +(\S+)", text).group(1)) >= 2
 
 
+def test_fit():
+    text = output("fit")
+    assert text.count("#" * 30) == 3
+    assert "difference from scikit-learn's weights" in text
+
+
 TESTED = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}

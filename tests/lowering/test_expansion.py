@@ -8,8 +8,9 @@ import relgraph.numpy.operators  # noqa: F401  operators of nodes look their fun
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.lowering.expansion import EXPANSIONS, expanded
+from relgraph.lowering.expansion import EXPANSIONS, expanded, joins_as_updates
 from relgraph.numpy import reductions
+from relgraph.ops.concatenate import Concatenate, Stack, concatenate, stack
 
 INF, NAN = np.inf, np.nan
 
@@ -104,3 +105,32 @@ def test_what_is_not_wanted_stays():
     assert expanded(graph, lambda node: False) is graph
     plain = FunctionGraph([x], [reductions.sum(x)])
     assert expanded(plain) is plain
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+def test_short_joins_are_updates_of_the_same_value(dtype):
+    x = make_input("x", TensorType(dtype, (3,)))
+    joined = concatenate([x, x[:1], stack([x[0], x[2]])])
+    graph = joins_as_updates(FunctionGraph([x], [joined]))
+    assert not any(isinstance(node.op, Concatenate | Stack) for node in graph)
+    array = np.array([2, 0, 1]).astype(dtype)
+    result = evaluate(graph, array)
+    np.testing.assert_array_equal(result, np.array([2, 0, 1, 2, 2, 1]).astype(dtype), strict=True)
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda x, u, A: concatenate([x, u]),  # of unknown size
+        lambda x, u, A: concatenate([A, A], axis=1),
+        lambda x, u, A: concatenate([x] * 65),
+        lambda x, u, A: concatenate([x, np.zeros(5000)]),
+        lambda x, u, A: concatenate([x, x[:0]]),
+    ],
+)
+def test_other_joins_stay(join):
+    x = make_input("x", TensorType("float64", (3,)))
+    u = make_input("u", TensorType("float64", (None,)))
+    A = make_input("A", TensorType("float64", (2, 2)))
+    graph = FunctionGraph([x, u, A], [join(x, u, A)])
+    assert joins_as_updates(graph) is graph

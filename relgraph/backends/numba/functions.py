@@ -180,3 +180,29 @@ def sign(x: Any) -> Any:
 def gammaln(x: Any) -> Any:
     """Compute log(abs(gamma(x))) in float64."""
     return x if x == -math.inf else math.lgamma(x)
+
+
+@scalar
+def digamma(x: Any) -> Any:
+    """Compute the derivative of log(gamma(x)) in float64.
+
+    The recurrence leads to arguments from 10, where the asymptotic series (DLMF 5.11.2) holds to
+    the last digit, and the reflection (DLMF 5.5.4) from negative arguments to positive ones.
+    """
+    result = 0.0
+    if x <= 0:
+        if x == np.floor(x):  # a pole, at 0 of both signs
+            return math.copysign(math.inf, -x) if x == 0 else math.nan
+        part = x - np.floor(x + 0.5)  # exact
+        result = -math.pi / math.tan(math.pi * part)
+        x = 1 - x
+    while x < 10:
+        result -= 1 / x
+        x += 1
+    if x == math.inf:
+        return x
+    y = 1 / (x * x)
+    series = 691 / 32760 - y / 12
+    series = 1 / 240 - y * (1 / 132 - y * series)
+    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * series)))
+    return result + math.log(x) - 0.5 / x - series

@@ -19,7 +19,7 @@ from relgraph.backends.numba.update_source import UpdateText
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
-from relgraph.lowering.expansion import expanded, is_flat
+from relgraph.lowering.expansion import expanded, is_flat, joins_as_updates
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
@@ -76,6 +76,7 @@ class Schedule:
 def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[Step]]:
     """Return the graph that a program computes, and its steps; nothing is compiled."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
+    graph = joins_as_updates(graph)
     graph = apart(graph, fusion)
     wider = with_places(graph)
     steps = join_rows(wider, schedule(wider, fusion), fusion)

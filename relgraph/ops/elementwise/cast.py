@@ -25,6 +25,7 @@ class Cast(Op):
 
     __slots__ = ()
     name = "cast"
+    total = True
     parameters = ("dtype",)
     arity = 1
     computes = False

@@ -75,6 +75,7 @@ class Elementwise(Op):
         "symbol",
     )
     pointwise = True
+    total = True
     overhead = 300
     _named: ClassVar[dict[str, Elementwise]] = {}
 

@@ -198,6 +198,10 @@ SPECIALS: tuple[Row, ...] = themed(
         meaning=lambda mp, x: mp.digamma(x),
         rounding="measured",  # SciPy rounds the argument of a tangent: 40 % at -1 + 1e-16, a pole
         derivative=lambda op, r, x: (op.trigamma(x),),
+        cpu=Cpu(float="digamma({0})", wide=True, share=8),
+        ulps=Ulps(
+            2, 8, "of the larger of 1 and the result; near its poles, where SciPy errs, from it"
+        ),
     ),
     _row(
         "trigamma",

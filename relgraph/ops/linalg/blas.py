@@ -132,6 +132,7 @@ class Gemm(_Accumulation):
 
     __slots__ = ()
     name = "gemm"
+    total = True
     arity = 5
     ranks = (2, 0, 2, 2, 0)
 
@@ -158,6 +159,7 @@ class Gemv(_Accumulation):
 
     __slots__ = ()
     name = "gemv"
+    total = True
     arity = 5
     ranks = (1, 0, 2, 1, 0)
 
@@ -184,6 +186,7 @@ class Ger(_Accumulation):
 
     __slots__ = ()
     name = "ger"
+    total = True
     arity = 4
     ranks = (2, 0, 1, 1)
     scaled = False
@@ -216,6 +219,7 @@ class Syrk(_Accumulation):
 
     __slots__ = ()
     name = "syrk"
+    total = True
     arity = 4
     overhead = 8000
     ranks = (2, 0, 2, 0)

@@ -404,3 +404,15 @@ def test_only_memory_of_a_device_is_a_device_array():
     assert not arrays.is_device_array(Elsewhere())
     assert not arrays.is_device_array(OfTorch())
     assert arrays.is_device_array(Foreign(np.ones(3)))
+
+
+def test_shared_variables_stay_on_the_device():
+    w, x = rg.shared(np.zeros(3), name="w"), rg.vector("x", 3)
+    f = function([x], updates={w: w - 0.5 * x})
+    f(np.ones(3))
+    f(np.ones(3))
+    assert isinstance(w.storage.array, DeviceArray)
+    assert w.get_value().tolist() == [-1.0, -1.0, -1.0]
+    w.set_value([1.0, 2.0, 3.0])
+    f(np.zeros(3))
+    assert w.get_value(borrow=True).tolist() == [1.0, 2.0, 3.0]

@@ -1,0 +1,220 @@
+"""SymPy: scalar expressions as graphs and the other way round, to read and to check them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import sympy
+
+import relgraph.ops.elementwise as ew
+from relgraph.errors import ArgumentError, kind_of
+from relgraph.interop.missing import unsupported
+from relgraph.ir.graph import toposort
+from relgraph.ir.node import Constant, Input, Variable, constant, make_input
+from relgraph.ir.types import TensorType
+from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.elementwise.cast import Cast
+
+# SymPy's functions of one operand, by relgraph's names.
+_FUNCTIONS: dict[str, Any] = {
+    "exp": sympy.exp, "log": sympy.log, "sin": sympy.sin, "cos": sympy.cos, "tan": sympy.tan,
+    "arcsin": sympy.asin, "arccos": sympy.acos, "arctan": sympy.atan, "sinh": sympy.sinh,
+    "cosh": sympy.cosh, "tanh": sympy.tanh, "arcsinh": sympy.asinh, "arccosh": sympy.acosh,
+    "arctanh": sympy.atanh, "absolute": sympy.Abs, "sign": sympy.sign, "floor": sympy.floor,
+    "ceil": sympy.ceiling, "erf": sympy.erf, "erfc": sympy.erfc, "gamma": sympy.gamma,
+    "gammaln": sympy.loggamma, "digamma": sympy.digamma,
+}  # fmt: skip
+
+# Other elementwise ops, as expressions.
+_EXPRESSIONS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "true_divide": lambda x, y: x / y,
+    "power": lambda x, y: x**y,
+    "negative": lambda x: -x,
+    "reciprocal": lambda x: 1 / x,
+    "square": lambda x: x**2,
+    "sqrt": sympy.sqrt,
+    "cbrt": sympy.cbrt,
+    "exp2": lambda x: 2**x,
+    "expm1": lambda x: sympy.exp(x) - 1,
+    "log1p": lambda x: sympy.log(1 + x),
+    "log2": lambda x: sympy.log(x, 2),
+    "log10": lambda x: sympy.log(x, 10),
+    "log1mexp": lambda x: sympy.log(1 - sympy.exp(x)),
+    "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
+    "softplus": lambda x: sympy.log(1 + sympy.exp(x)),
+    "logit": lambda x: sympy.log(x / (1 - x)),
+    "logaddexp": lambda x, y: sympy.log(sympy.exp(x) + sympy.exp(y)),
+    "maximum": sympy.Max,
+    "minimum": sympy.Min,
+    "arctan2": sympy.atan2,
+    "hypot": lambda x, y: sympy.sqrt(x**2 + y**2),
+    "trigamma": lambda x: sympy.polygamma(1, x),
+    "polygamma": sympy.polygamma,
+    "betaln": lambda x, y: sympy.loggamma(x) + sympy.loggamma(y) - sympy.loggamma(x + y),
+    "ndtr": lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+    "less": sympy.Lt,
+    "less_equal": sympy.Le,
+    "greater": sympy.Gt,
+    "greater_equal": sympy.Ge,
+    "equal": sympy.Eq,
+    "not_equal": sympy.Ne,
+    "logical_and": sympy.And,
+    "logical_or": sympy.Or,
+    "logical_not": sympy.Not,
+    "where": lambda c, x, y: sympy.Piecewise((x, c), (y, True)),
+}
+
+_OPS: dict[Any, Any] = {
+    **{f: Elementwise(name) for name, f in _FUNCTIONS.items()},
+    sympy.Add: ew.add, sympy.Mul: ew.multiply, sympy.Pow: ew.power, sympy.Max: ew.maximum,
+    sympy.Min: ew.minimum, sympy.atan2: ew.arctan2, sympy.StrictLessThan: ew.less,
+    sympy.LessThan: ew.less_equal, sympy.StrictGreaterThan: ew.greater,
+    sympy.GreaterThan: ew.greater_equal, sympy.Equality: ew.equal,
+    sympy.Unequality: ew.not_equal, sympy.And: ew.logical_and, sympy.Or: ew.logical_or,
+    sympy.Not: ew.logical_not, sympy.polygamma: ew.polygamma,
+}  # fmt: skip
+
+
+def load(expression: Any, variables: dict[Any, Any] | None = None) -> Variable:
+    """Translate an expression of SymPy to a graph of float64 scalars.
+
+    Parameters
+    ----------
+    expression : sympy.Expr
+        Numbers, symbols and functions.
+    variables : dict of sympy.Symbol and Variable, optional
+        The graphs that stand for some symbols, of any shape.  Scalars for the others are added.
+
+    Returns
+    -------
+    Variable
+        The graph.
+
+    Raises
+    ------
+    ArgumentError
+        For an object that is not an expression.
+    UnsupportedOpError
+        Listing all functions that have no translation.
+
+    Examples
+    --------
+    >>> import sympy  # doctest: +SKIP
+    >>> load(sympy.exp(sympy.Symbol("x")) + 1)  # doctest: +SKIP
+    exp(x) + 1
+    """
+    if not isinstance(expression, sympy.Basic):
+        raise ArgumentError(
+            f"load takes an expression of SymPy, not {kind_of(expression)}: {expression!r:.60}",
+            fix='Write it with sympy.symbols("x y"), or parse it by sympy.sympify.',
+        )
+    variables = {} if variables is None else variables
+    images: dict[Any, Any] = {}
+    missing: Counter[tuple[str, str]] = Counter()
+    stack = [expression]
+    while stack:
+        node = stack[-1]
+        waiting = [x for x in node.args if x not in images] if node not in images else []
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        if node not in images:
+            images[node] = _loaded(node, [images[x] for x in node.args], variables, missing)
+    if missing:
+        raise unsupported(missing, "SymPy")
+    return images[expression]  # type: ignore[no-any-return]
+
+
+def _loaded(
+    node: Any, operands: list[Any], variables: dict[Any, Any], missing: Counter[Any]
+) -> Any:
+    if node.is_Symbol:
+        if node not in variables:
+            variables[node] = make_input(node.name, TensorType("float64", ()))
+        return variables[node]
+    if isinstance(node, sympy.Integer | sympy.Rational | sympy.Float | sympy.NumberSymbol):
+        return constant(float(node))
+    if node in (sympy.true, sympy.false):
+        return constant(bool(node))
+    if isinstance(node, sympy.functions.elementary.piecewise.ExprCondPair):
+        return tuple(operands)
+    if isinstance(node, sympy.Piecewise):
+        *cases, (last, _) = operands
+        return reduce(lambda rest, case: ew.where(case[1], case[0], rest), reversed(cases), last)
+    for function, op in _OPS.items():
+        if isinstance(node, function):
+            return op(*operands) if op.arity == len(operands) else reduce(op, operands)
+    missing[type(node).__name__, "relgraph has no such function"] += 1
+    return constant(0.0)
+
+
+def dump(graph: Variable, variables: dict[Any, Any] | None = None) -> Any:
+    """Translate a graph of elementwise ops to an expression of SymPy.
+
+    Parameters
+    ----------
+    graph : Variable
+        A graph of scalars.
+    variables : dict of Input and sympy.Expr, optional
+        The expressions that stand for some inputs.  Real symbols for the others are added.
+
+    Returns
+    -------
+    sympy.Expr
+        Integers and simple fractions are exact.
+
+    Raises
+    ------
+    ArgumentError
+        For an array, or an object that is not a graph.
+    UnsupportedOpError
+        Listing all ops that have no translation.
+    """
+    if not isinstance(graph, Variable) or graph.ndim:
+        raise ArgumentError(
+            f"dump takes a graph of scalars, not {kind_of(graph)}: {graph!r:.60}",
+            fix="Write the formula for one element, with inputs made by rg.scalar.",
+        )
+    variables = {} if variables is None else variables
+    images: dict[Any, Any] = {}
+    missing: Counter[tuple[str, str]] = Counter()
+    for node in toposort(graph):
+        operands = [images[x] for x in node.inputs]
+        if isinstance(node, Constant):
+            images[node] = _number(node)
+        elif isinstance(node, Input):
+            if node not in variables:
+                variables[node] = sympy.Symbol(node.name, real=True)
+            images[node] = variables[node]
+        elif isinstance(node.op, Cast):
+            (images[node],) = operands
+        else:
+            name = node.op.name if isinstance(node.op, Elementwise) else ""
+            function = _FUNCTIONS.get(name) or _EXPRESSIONS.get(name)
+            if function is None:
+                assert node.op is not None
+                missing[node.op.name, "SymPy has no such function of scalars"] += 1
+            images[node] = sympy.Integer(0) if function is None else function(*operands)
+    if missing:
+        raise unsupported(missing, "relgraph to SymPy")
+    return images[graph]
+
+
+def _number(node: Constant) -> Any:
+    value = node.value[()]
+    if node.dtype.kind == "b":
+        return sympy.true if value else sympy.false
+    exact = sympy.Rational(value.item()) if sympy.Float(float(value)).is_finite else None
+    if exact is not None and exact.q <= 2**10:
+        return exact
+    return sympy.Float(float(value), 17)
+
+
+__all__ = ["dump", "load"]

@@ -1,0 +1,109 @@
+"""Log-densities of PyMC's distributions, their gradients, and a model in the mode RELGRAPH."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+
+pytensor = pytest.importorskip("pytensor", reason="PyTensor is not installed")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # ArviZ announces its next version
+    pm = pytest.importorskip("pymc", reason="PyMC is not installed")
+
+import pytensor.tensor as pt  # noqa: E402
+
+from relgraph.errors import UnsupportedOpError  # noqa: E402
+from relgraph.interop.pytensor import load  # noqa: E402
+from tests.interop.pytensor.distributions import CASES  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyMC's and PyTensor's own
+
+UNSUPPORTED = {"GARCH11", "PolyaGamma"}  # a loop (Scan), and functions of another package
+NOT_TRIED = {
+    "Continuous", "Discrete", "Distribution", "SymbolicRandomVariable",  # base classes
+    "DensityDist", "Lognormal", "RandomWalk",  # other names, and the base of random walks
+    "Simulator", "WishartBartlett",  # without a log-density of its own
+}  # fmt: skip
+
+
+def log_density(name):
+    """Return the inputs of a case, their values, and its log-density."""
+    distribution, parameters, value = CASES[name]
+    inputs = {
+        key: pt.as_tensor(np.asarray(v, "float64")).type(key)
+        for key, v in parameters.items()
+        if np.asarray(v).dtype.kind == "f"
+    }
+    make = distribution.dist if hasattr(distribution, "dist") else distribution
+    density = pm.logp(
+        make(**{**parameters, **inputs}), v := pt.as_tensor(np.asarray(value)).type("v")
+    )
+    values = {inputs[key]: np.asarray(parameters[key], "float64") for key in inputs}
+    return {**values, v: np.asarray(value)}, density
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - UNSUPPORTED))
+def test_log_density_and_gradient_equal_pytensors(name):
+    values, density = log_density(name)
+    wrt = [v for v in values if v.dtype == "float64"]
+    outputs = [density, *pytensor.grad(density.sum(), wrt, disconnected_inputs="ignore")]
+    expected = pytensor.function(
+        list(values), outputs, mode="FAST_COMPILE", on_unused_input="ignore"
+    )(*values.values())
+    images = {}
+    graphs = load(outputs, images)
+    known = {images[v]: value for v, value in values.items() if v in images}
+    compiled = rg.function(None, graphs, nonfinite="keep")
+    results = compiled(**{v.name: known[v] for v in compiled.inputs})
+    for result, value in zip(results, expected, strict=True):
+        assert np.shape(result) == value.shape
+        np.testing.assert_allclose(result, value, rtol=1e-10, atol=1e-12)
+
+
+def test_every_distribution_is_a_case():
+    cases = {name.split("_")[0] for name in CASES}
+    assert set(pm.distributions.__all__) - cases == NOT_TRIED
+
+
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED))
+def test_what_is_unsupported_says_why(name):
+    with pytest.raises(UnsupportedOpError) as caught:
+        load(log_density(name)[1])
+    assert caught.value.facts
+
+
+def regression():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    with pm.Model() as model:
+        w, scale = pm.Normal("w", 0, 1, shape=3), pm.HalfNormal("scale", 1)
+        pm.Normal("y", X @ w, scale, observed=X @ [1.0, -1.0, 0.5] + 0.3 * rng.standard_normal(60))
+    return model
+
+
+@pytest.mark.parametrize("bounds", [True, False])
+def test_checks_of_parameters_become_what_pymc_asks_for(bounds):
+    with pm.Model(check_bounds=bounds) as model:
+        pm.Normal("x", 0, sigma=pm.Flat("s"))
+    point = {"s": np.array(-1.0), "x": np.array(0.5)}
+    values = {mode: model.compile_logp(mode=mode)(point) for mode in ("RELGRAPH", "FAST_COMPILE")}
+    np.testing.assert_equal(values["RELGRAPH"], values["FAST_COMPILE"])
+    assert (values["RELGRAPH"] == -np.inf) == bounds
+
+
+def test_sampling_gives_the_posterior_means_of_the_default_mode():
+    means = {}
+    for mode in ("RELGRAPH", "FAST_COMPILE"):
+        with regression():
+            draws = pm.sample(
+                draws=200, tune=200, chains=1, random_seed=1, progressbar=False,
+                compile_kwargs={"mode": mode}, compute_convergence_checks=False,
+            )  # fmt: skip
+        samples = draws.posterior["w"].values.reshape(-1, 3)
+        means[mode] = samples.mean(axis=0), samples.std(axis=0) / np.sqrt(100)
+    (ours, error), (theirs, other) = means["RELGRAPH"], means["FAST_COMPILE"]
+    assert np.all(np.abs(ours - theirs) < 4 * np.hypot(error, other))
