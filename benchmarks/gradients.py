@@ -3,7 +3,7 @@
     python benchmarks/gradients.py                    # building, and all models
     python benchmarks/gradients.py --models kalman    # some models
     python benchmarks/gradients.py --memory           # the peak memory of each library, by process
-    python benchmarks/gradients.py --json results.json
+    python benchmarks/gradients.py --json benchmarks/results/gradients.json
 
 Building is timed on graphs of 100 to 20,000 nodes: a chain, a graph in which every node has two
 users (it has 2^n paths), and a mixture of ops; in microseconds of the processor a forward node.
@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from calibration import machine, versions
 
 import relgraph as rg
 import relgraph.numpy as rnp
@@ -289,7 +290,11 @@ def main() -> None:
     if options.memory:
         memory(options.models)
         return
-    report: dict[str, Any] = {"building": building()}
+    report: dict[str, Any] = {
+        "machine": machine(),
+        "versions": versions("numpy", "scipy", "numba", "jax"),
+        "building": building(),
+    }
     for row in report["building"]:
         growth = f"  growth n^{row['growth']:.2f}" if "growth" in row else ""
         print(

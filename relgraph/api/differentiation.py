@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -89,11 +88,11 @@ class OnInputs:
         self.wrt: list[Variable] = []
         self.trees = [args[i] for i in positions]
         replaced = [
-            rebuilt(x, self._leaf, f"argument_{i}") if i in positions else x
+            rebuilt(x, self._leaf if i in positions else _traced, f"argument_{i}")
             for i, x in enumerate(args)
         ]
-        with nullcontext() if self._raw else tracing(function):
-            result = function(*replaced, **kwargs)
+        with tracing(function):
+            result = function(*replaced, **{k: rebuilt(x, _traced, k) for k, x in kwargs.items()})
         _check_unchanged(replaced[i] for i in positions)
         self.aux = None
         if has_aux:
@@ -115,7 +114,7 @@ class OnInputs:
         stands = fresh_input(name, node.type, facts)
         self._arguments[stands] = node
         self.wrt.append(stands)
-        return stands if self._raw else argument(stands)
+        return argument(stands)
 
     def close(self, value: Any) -> Any:
         """Return a container with the arguments in place of the inputs of each graph in it."""
@@ -138,6 +137,10 @@ class OnInputs:
     def like_result(self, nodes: Sequence[Variable]) -> Any:
         """Return one node for each output, in the structure of the result."""
         return filled(self.result, nodes)
+
+
+def _traced(x: Any, name: str) -> Any:
+    return wrap(x) if isinstance(x, Variable) else x
 
 
 def one_output(traced: OnInputs) -> Variable:

@@ -150,6 +150,19 @@ def test_graphs_are_arguments_too():
     np.testing.assert_allclose(value(gradient, x=X), 2 * X)
 
 
+def test_functions_may_assign_in_place_to_arrays_of_their_own():
+    def f(x):
+        y = np.zeros(3)
+        y[0] = x[0] ** 2
+        y[1:] += x[1:]
+        return np.sum(y * y)
+
+    expected = [4 * X[0] ** 3, 2 * X[1], 2 * X[2]]
+    np.testing.assert_allclose(rg.grad(f)(X), expected, rtol=1e-13)
+    x = rg.vector("x", 3)
+    np.testing.assert_allclose(value(rg.grad(f)(x), x=X), expected, rtol=1e-13)
+
+
 def test_traced_arrays_are_nodes_too():
     @rg.jit
     def f(x):

@@ -58,7 +58,7 @@ EXACT = {
     "Differential": (lambda x, y, v, k: differentials.d(x), lambda x, y, v, k: np.zeros_like(x)),
     "NoPartial": (
         lambda x, y, v, k: differentials.no_partial(x),
-        lambda x, y, v, k: 0 * np.ones_like(x),
+        lambda x, y, v, k: np.zeros_like(x),
     ),
     "StopGradient": (lambda x, y, v, k: differentials.stop_gradient(x), lambda x, y, v, k: x),
     "Concatenate": both(lambda x, y, v, k: np.concatenate([x, y, x])),
