@@ -238,6 +238,9 @@ def as_array(wanted: Input, value: Any) -> Array:
     weak = not isinstance(value, np.ndarray | np.generic) and isinstance(
         value, bool | int | float | list | tuple
     )
+    if hasattr(type(value), "__relgraph_value__"):  # an array that is known while tracing
+        elements = value.__relgraph_value__()
+        value = value if elements is None else elements
     graph = value if isinstance(value, Variable) else getattr(value, "node", None)
     if isinstance(graph, Variable):
         raise ArgumentError(

@@ -129,10 +129,13 @@ def antiderivative(
     _check(f, x, "antiderivative", "f")
     if budget < 1:
         raise DomainError(
-            f"antiderivative: budget={budget} is not positive", {}, "Pass a number of steps."
+            f"antiderivative: budget={budget} is not positive", fix="Pass a number of steps."
         )
     if seconds is not None and not seconds > 0:
-        raise DomainError(f"antiderivative: seconds={seconds} is not positive")
+        raise DomainError(
+            f"antiderivative: seconds={seconds} is not positive",
+            fix="Pass a time, or leave it out for no limit of time.",
+        )
     end = None if seconds is None else monotonic() + seconds
     result = search.antiderivative(f, x, Budget(budget, seconds, end))
     if isinstance(result, str):

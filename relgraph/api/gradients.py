@@ -3,117 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from relgraph.api import graph_derivatives as graphs
-from relgraph.api.function_derivatives import (
-    Derivative,
+from relgraph.api.differentiation import (
+    OnGraph,
     OnInputs,
+    directions,
     holds_graphs,
-    node_of,
+    is_function,
     one_output,
-    positions_of,
+    prepared,
 )
-from relgraph.api.graph_derivatives import Nodes, direction
-from relgraph.api.linear_programs import linear_program
-from relgraph.api.pytrees import filled, flattened
-from relgraph.api.tracing import Tracer
+from relgraph.api.function_derivatives import Derivative, Options, positions_of
+from relgraph.api.linear_programs import at_arguments, linear_program
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
 from relgraph.ir.dispatch import is_tracing
-from relgraph.ir.node import Variable
-
-
-def is_function(x: Any) -> bool:
-    """Return True for a function of arrays, False for graphs."""
-    return callable(x) and not isinstance(x, Variable) and type(x) is not Tracer
-
-
-class OnGraph:
-    """A graph to differentiate, and the nodes to differentiate with respect to, in containers."""
-
-    def __init__(self, outputs: Any, wrt: Any, what: str) -> None:
-        if wrt is None:
-            raise ArgumentError(
-                f"{what} of a graph needs the nodes to differentiate with respect to",
-                {"graph": outputs},
-                f"Write rg.{what}(graph, x), or pass a function of arrays in place of the graph.",
-            )
-        self.traced = any([type(x) is Tracer for x, _ in flattened((outputs, wrt), "x")])
-        self.result, self.tree = outputs, wrt
-        self.outputs: Nodes = [
-            node_of(y, name, "output") for y, name in flattened(outputs, "output") if y is not None
-        ]
-        self.wrt = [
-            x.node if type(x) is Tracer else x for x, _ in flattened(wrt, "wrt") if x is not None
-        ]
-        graphs.check_wrt(self.wrt, self.outputs)
-
-    @property
-    def loss(self) -> Variable:
-        """The only output, which must not be in a container."""
-        if isinstance(self.result, tuple | list | dict):
-            raise ArgumentError(
-                f"a gradient is of one number, and the loss is {kind_of(self.result)}",
-                fix="Pass one graph, such as the sum of the losses; rg.vjp takes several.",
-            )
-        return self.outputs[0]
-
-    def wrapped(self, nodes: Sequence[Variable]) -> list[Any]:
-        """Return nodes, traced if the graph is."""
-        return [Tracer(x) for x in nodes] if self.traced else list(nodes)
-
-    def like_wrt(self, nodes: Sequence[Variable]) -> Any:
-        """Return one node for each of ``wrt``, in its structure."""
-        return filled(self.tree, self.wrapped(nodes))
-
-    def like_outputs(self, nodes: Sequence[Variable]) -> Any:
-        """Return one node for each output, in their structure."""
-        return filled(self.result, self.wrapped(nodes))
-
-
-def directions(values: Any, nodes: Nodes, role: str) -> Nodes:
-    """Return tangents or cotangents as nodes, one for each node, or raise."""
-    leaves = [(x, name) for x, name in flattened(values, role) if x is not None]
-    if len(leaves) != len(nodes):
-        raise ArgumentError(
-            f"there are {len(leaves)} {role}s for {len(nodes)} arrays",
-            fix=f"Pass one {role} for each, in containers of the same structure.",
-        )
-    return [
-        direction(x if isinstance(x, int | float) else node_of(x, name, role), node, role)
-        for (x, name), node in zip(leaves, nodes, strict=True)
-    ]
-
-
-class Options(NamedTuple):
-    """What a derivative of a function depends on, beside the function."""
-
-    argnums: int | tuple[int, ...] = 0
-    has_aux: bool = False
-    stabilize: bool = True
-    with_value: bool = False
-
-
-def positions(argnums: Any) -> Any:
-    """Return ``argnums`` as a value that can be hashed."""
-    return tuple(argnums) if isinstance(argnums, list) else argnums
-
-
-@lru_cache(maxsize=256)
-def _cached(transform: Callable[..., Any], function: Any, options: Options) -> Derivative:
-    return Derivative(transform, function, options)
-
-
-def derivative(transform: Callable[..., Any], function: Any, options: Options) -> Derivative:
-    """Return the derivative of a function, the same object as before if there is one.
-
-    So its programs are found again when ``rg.jvp(f, ...)`` is called again.
-    """
-    try:
-        return _cached(transform, function, options)
-    except TypeError:  # a callable object that cannot be hashed
-        return Derivative(transform, function, options)
 
 
 def _function_gradient(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
@@ -132,7 +38,7 @@ def _of_loss(loss: Any, wrt: Any, options: Options) -> Any:
     name = "value_and_grad" if options.with_value else "grad"
     if is_function(loss):
         no_nodes(wrt, name)
-        return derivative(_function_gradient, loss, options)
+        return Derivative(_function_gradient, loss, options)
     graph = OnGraph(loss, wrt, name)
     value, parts = graphs.gradient(graph.loss, graph.wrt, options.stabilize)
     gradients = graph.like_wrt(parts)
@@ -209,7 +115,7 @@ def grad(
     >>> rg.grad(lambda x, y: np.sum(x**2 * y), argnums=(0, 1))(np.array([1.0, 2.0]), 3.0)
     (array([ 6., 12.]), np.float64(5.0))
     """
-    return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize))
+    return _of_loss(loss, wrt, Options(argnums, has_aux, stabilize))
 
 
 @checks_arguments
@@ -241,14 +147,13 @@ def value_and_grad(
     >>> f(np.array([1.0, 2.0]))
     (np.float64(5.0), array([2., 4.]))
     """
-    return _of_loss(loss, wrt, Options(positions(argnums), has_aux, stabilize, True))
+    return _of_loss(loss, wrt, Options(argnums, has_aux, stabilize, True))
 
 
-def _function_jvp(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
-    primals, tangents = args
+def _function_jvp(function: Any, stabilize: bool, primals: Any, tangents: Any) -> Any:
     traced = OnInputs(function, primals, {}, range(len(primals)))
     nodes = directions(tangents, traced.wrt, "tangent")
-    outputs, wrt = prepared(traced, options.stabilize)
+    outputs, wrt = prepared(traced, stabilize)
     pushed = graphs.pushed_forward(outputs, wrt, nodes)
     return traced.close((traced.like_result(outputs), traced.like_result(pushed)))
 
@@ -292,7 +197,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, *, stabilize: bool = True) -> Any
     """
     if is_function(outputs):
         primals, along = arguments(wrt, "primals"), arguments(tangents, "tangents")
-        return derivative(_function_jvp, outputs, Options(stabilize=stabilize))(primals, along)
+        return at_arguments(partial(_function_jvp, outputs, stabilize), primals, along)
     graph = OnGraph(outputs, wrt, "jvp")
     nodes = directions(tangents, graph.wrt, "tangent")
     values, inputs = prepared(graph, stabilize)
@@ -309,13 +214,6 @@ def arguments(values: Any, name: str) -> tuple[Any, ...]:
             fix=f"Write ({name[:-1]},) for a function of one argument.",
         )
     return tuple(values)
-
-
-def prepared(graph: OnGraph | OnInputs, stabilize: bool) -> tuple[Nodes, Nodes]:
-    """Return the outputs and the nodes of a problem, in stable forms, after checking dtypes."""
-    for y in graph.outputs:
-        graphs.check_floats(y, "the output")
-    return graphs.stable(graph.outputs, graph.wrt) if stabilize else (graph.outputs, graph.wrt)
 
 
 def _linear(

@@ -38,7 +38,8 @@ def check_floats(x: Variable, role: str) -> None:
 
 def check_wrt(wrt: Sequence[Any], outputs: Sequence[Variable]) -> None:
     """Raise unless all are nodes of floats in the graph of the outputs."""
-    nodes = set(toposort(outputs))
+    order = toposort(outputs)
+    nodes = set(order)
     for x in wrt:
         if not isinstance(x, Variable):
             raise ArgumentError(
@@ -48,7 +49,7 @@ def check_wrt(wrt: Sequence[Any], outputs: Sequence[Variable]) -> None:
             )
         check_floats(x, "the node to differentiate with respect to")
         if x not in nodes:
-            inputs = ", ".join([str(y) for y in nodes if isinstance(y, Input)])
+            inputs = ", ".join([str(y) for y in order if isinstance(y, Input)])
             raise DerivativeError(
                 f"{brief(x, 24)} is no node of the graph to differentiate",
                 {"node": f"{brief(x, 24)} : {x.type}", "inputs": inputs or "none"},

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from relgraph.api import graph_derivatives as graphs
-from relgraph.api.function_derivatives import OnInputs, one_output, positions_of
-from relgraph.api.gradients import (
+from relgraph.api.differentiation import (
     OnGraph,
-    Options,
-    arguments,
-    derivative,
+    OnInputs,
     directions,
     is_function,
-    no_nodes,
-    positions,
+    one_output,
     prepared,
 )
+from relgraph.api.function_derivatives import Derivative, Options, positions_of
+from relgraph.api.gradients import arguments, no_nodes
 from relgraph.api.graph_derivatives import Nodes
+from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import rebuilt
 from relgraph.errors import checks_arguments
 from relgraph.ir.node import Variable
@@ -102,9 +102,7 @@ def jacobian(
     """
     if is_function(outputs):
         no_nodes(wrt, "jacobian")
-        return derivative(
-            _function_jacobian, outputs, Options(positions(argnums), stabilize=stabilize)
-        )
+        return Derivative(_function_jacobian, outputs, Options(argnums, stabilize=stabilize))
     graph = OnGraph(outputs, wrt, "jacobian")
     values, inputs = prepared(graph, stabilize)
     rows = graphs.jacobians(values, inputs, None)
@@ -146,17 +144,16 @@ def hessian(
     """
     if is_function(loss):
         no_nodes(wrt, "hessian")
-        return derivative(_function_hessian, loss, Options(positions(argnums), stabilize=stabilize))
+        return Derivative(_function_hessian, loss, Options(argnums, stabilize=stabilize))
     graph = OnGraph(loss, wrt, "hessian")
     rows = _hessian(graph.loss, graph.wrt, stabilize)
     return _nested(wrt, [graph.like_wrt(row) for row in rows])
 
 
-def _function_hvp(function: Any, args: Any, kwargs: Any, options: Options) -> Any:
-    primals, vectors = args
+def _function_hvp(function: Any, stabilize: bool, primals: Any, vectors: Any) -> Any:
     traced = OnInputs(function, primals, {}, range(len(primals)))
     nodes = directions(vectors, traced.wrt, "tangent")
-    products = _hvp(one_output(traced), traced.wrt, nodes, options.stabilize)
+    products = _hvp(one_output(traced), traced.wrt, nodes, stabilize)
     return traced.close(traced.like_arguments(products, single=False))
 
 
@@ -208,7 +205,7 @@ def hvp(loss: Any, wrt: Any, vectors: Any, *, stabilize: bool = True) -> Any:
     """
     if is_function(loss):
         primals, along = arguments(wrt, "primals"), arguments(vectors, "vectors")
-        return derivative(_function_hvp, loss, Options(stabilize=stabilize))(primals, along)
+        return at_arguments(partial(_function_hvp, loss, stabilize), primals, along)
     graph = OnGraph(loss, wrt, "hvp")
     nodes = directions(vectors, graph.wrt, "tangent")
     return graph.like_wrt(_hvp(graph.loss, graph.wrt, nodes, stabilize))

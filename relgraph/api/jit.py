@@ -7,23 +7,28 @@ import inspect
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import is_dataclass
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from relgraph.api.argument_conversion import array_of
+from relgraph.api.argument_updates import Updates, updates_of
+from relgraph.api.array_storage import Storage
 from relgraph.api.function import Function, function
+from relgraph.api.in_place import MADE_HERE
 from relgraph.api.methods import BoundMethod, on_attributes
 from relgraph.api.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
 from relgraph.api.out_arguments import check_donated, listed
-from relgraph.api.pytrees import STATIC, is_named_tuple, rebuilt, why_no_leaf
+from relgraph.api.pytrees import STATIC, rebuilt, same_parts
+from relgraph.api.results import Pack, Results
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.shared import Shared
 from relgraph.api.targets import check_target
 from relgraph.api.traced_arguments import Leaves
-from relgraph.api.tracing import Tracer, WeakScalar, trace_of, tracing
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import Tracer
+from relgraph.api.weak_scalar import WeakScalar
 from relgraph.errors import (
     ArgumentError,
     CompileError,
@@ -35,7 +40,7 @@ from relgraph.errors import (
 )
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph, free_inputs
-from relgraph.ir.node import Input, Variable, as_variable, make_input
+from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.records import record
 from relgraph.ir.reference import global_name
 from relgraph.ir.types import DTYPES, TensorType
@@ -45,12 +50,13 @@ PROGRAMS = 256  # that one traced function keeps; the one least recently used is
 
 @record(eq=False)
 class _Traced:
-    """One trace: its graph, the conversion of numbers to inputs and of outputs to results, and the
-    donated inputs."""
+    """One trace: its graph, the conversion of numbers to inputs and of outputs to results, the
+    arguments that it changes, and the donated inputs."""
 
     graph: FunctionGraph
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
-    pack: Callable[[list[Any], list[Any]], Any]
+    pack: Pack
+    updates: Updates
     donated: tuple[Input, ...]
 
 
@@ -60,13 +66,33 @@ class _Program:
 
     function: Function
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
-    pack: Callable[[list[Any], list[Any]], Any]
+    pack: Pack
+    updates: Updates | None
     path: tuple[Hashable, ...]
 
     def __call__(self, arrays: list[Any], slots: list[Any]) -> Any:
         for slot, dtype in self.feeds:
             arrays.append(_fed(slots[slot], dtype))
-        return self.pack(self.function(*arrays), slots)
+        values = self.function(*arrays)
+        if self.updates is not None:
+            values = self.updates.written(values, arrays)
+        return self.pack(values, slots, arrays)
+
+
+def _check_containers(
+    positions: Sequence[tuple[str, str]], before: list[Any], after: list[Any]
+) -> None:
+    """Raise an error for a list or dict that the traced function has changed."""
+    for name, x, y in (
+        *zip([name for name, _ in positions], before[0], after[0], strict=True),
+        *((name, before[1][name], after[1][name]) for name in before[1]),
+    ):
+        if not same_parts(x, y):
+            raise ArgumentError(
+                f"the traced function changes its argument {name!r}, {kind_of(y)}, which is a copy "
+                "of the caller's",
+                fix="Return the new value, or write to the arrays in it, as in x[0][...] = value.",
+            )
 
 
 def _fed(value: Number, dtype: np.dtype[Any]) -> Any:
@@ -144,15 +170,31 @@ class Jit:
         key = leaves.signature(args, kwargs)
         if leaves.traced:  # called by a function that is traced itself
             return self._function(*args, **kwargs)
+        program, slots = self._program(key, leaves, args, kwargs)
+        if program.updates is None:
+            return program(leaves.arrays, slots)
+        while True:  # until all arguments that are one are traced as one
+            aliases = leaves.aliases | program.updates.aliases(leaves)
+            if aliases == leaves.aliases:
+                return program(leaves.arrays, slots)
+            leaves.aliases = aliases
+            alternative = (key, tuple(aliases.items()))
+            program, slots = self._program(alternative, leaves, args, kwargs)
+            if program.updates is None:
+                return program(leaves.arrays, slots)
+
+    def _program(
+        self, key: Hashable, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[_Program, list[Any]]:
+        """Return the program for arguments, traced and compiled if there was none, and numbers."""
         slots: list[Any] = [*leaves.numbers]
         branch = self._branches.get(key)
         program = None if branch is None else branch.find(slots)
         if program is None:
-            program, slots = self._compiled(key, leaves, args, kwargs)
-        else:
-            with suppress(KeyError):  # another thread has dropped it
-                self._programs.move_to_end(program)
-        return program(leaves.arrays, slots)
+            return self._compiled(key, leaves, args, kwargs)
+        with suppress(KeyError):  # another thread has dropped it
+            self._programs.move_to_end(program)
+        return program, slots
 
     def graph(self, /, *args: Any, **kwargs: Any) -> FunctionGraph:
         """Return the graph that the function builds for these arguments, as traced.
@@ -165,7 +207,8 @@ class Jit:
         Returns
         -------
         FunctionGraph
-            Its inputs are the arrays, then the numbers that are operands of arrays.
+            Its inputs are the arrays, then the numbers that are operands of arrays.  Its outputs
+            are the new elements of arguments that the function changes, then those of the results.
         """
         leaves = Leaves()
         leaves.signature(args, kwargs)
@@ -190,7 +233,8 @@ class Jit:
                 nonfinite=self.nonfinite,
                 donate=traced.donated,
             )
-            program = _Program(made, traced.feeds, traced.pack, (key, *trace.path))
+            updates = traced.updates if traced.updates else None
+            program = _Program(made, traced.feeds, traced.pack, updates, (key, *trace.path))
             self._branches[key] = trace.graft(branch, program)
             self._programs[program] = None
             if len(self._programs) > PROGRAMS:
@@ -201,7 +245,7 @@ class Jit:
     def _trace(
         self, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[_Traced, NumberTrace[_Program]]:
-        named = _Named(leaves.numbers)
+        named = _Named(leaves)
         positions = _positions(self._function, len(args))
         donated: list[Input] = []
 
@@ -213,8 +257,9 @@ class Jit:
 
         traced_args = [traced(x, *names) for x, names in zip(args, positions, strict=True)]
         traced_kwargs = {k: traced(x, k, k) for k, x in kwargs.items()}
+        given = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
         try:
-            with tracing():
+            with tracing(self._function) as trace:
                 result = self._function(*traced_args, **traced_kwargs)
         except RecursionError as error:
             raise _endless(self.__name__, error) from None
@@ -240,15 +285,17 @@ class Jit:
             raise ArgumentError(  # NumPy asked an array that is traced for its value
                 f"the traced function puts a traced array into one of NumPy: {error}",
                 reason.facts,
-                "Join arrays with np.stack or np.concatenate, or assign to parts of one with "
-                "np.zeros_like(x).at[key].set(value).",
+                MADE_HERE,
             ) from error
-        outputs: list[Variable] = []
-        pack = _packer(result, outputs, self.__name__)
+        _check_containers(positions, given, [traced_args, traced_kwargs])
+        updates = updates_of(named.tracers, named.inputs, trace.by_order)
+        results = Results(self.__name__, updates, named.tracers)
+        pack = results.packer(result)
         feeds = named.numbers.inputs
-        _check_no_shared(outputs, self.__name__)
-        graph = FunctionGraph([*named.inputs, *feeds.values()], outputs)
-        return _Traced(graph, tuple(feeds), pack, tuple(donated)), named.numbers
+        _check_no_shared(results.outputs, self.__name__)
+        graph = FunctionGraph([*named.inputs, *feeds.values()], results.outputs)
+        donated += [named.inputs[i] for i in updates.indices if named.inputs[i] not in donated]
+        return _Traced(graph, tuple(feeds), pack, updates, tuple(donated)), named.numbers
 
     def _not_bound(self, error: Exception, kwargs: Iterable[str]) -> ArgumentError:
         """Return the error for arguments that the function does not take."""
@@ -311,7 +358,8 @@ def jit(
     ------
     ArgumentError
         If the function needs the truth value of an array, or returns something other than arrays;
-        for an unknown name in ``donate``.
+        if it changes an argument that is read-only or overlaps with another one; for an unknown
+        name in ``donate``.
     DTypeError
         For an argument of a dtype that relgraph does not compute with.
     UnknownTagError
@@ -324,8 +372,10 @@ def jit(
     or the bound of a slice), it is traced again for each outcome.  The 256 programs used last are
     kept.
 
-    Arrays are not changed in place: ``x += 1`` raises if ``x`` is an argument or a view.  Otherwise
-    it binds the name ``x`` to a new array; other names keep the old array.
+    Assignments to elements, augmented assignments and ``out=`` change arrays, their views and the
+    caller's arguments, as in NumPy.  Arrays that the function makes with ``np.zeros`` and the like
+    take part if NumPy's module is named in the call; while a thread traces, the module gives the
+    traced code functions of relgraph under these names.
 
     A decorated method takes the attributes of its object as further arguments, read at each call.
     It may call other methods, but must not assign attributes.
@@ -358,9 +408,11 @@ def jit(
 class _Named:
     """The leaves of arguments as tracers and weak scalars, each with a name."""
 
-    def __init__(self, numbers: Sequence[Number]) -> None:
+    def __init__(self, leaves: Leaves) -> None:
         self.inputs: list[Input] = []
-        self.numbers: NumberTrace[_Program] = NumberTrace(numbers)
+        self.tracers: list[Tracer] = []
+        self.numbers: NumberTrace[_Program] = NumberTrace(leaves.numbers)
+        self._aliases = leaves.aliases
         self._number = 0
 
     def leaf(self, x: Any, name: str) -> Any:
@@ -382,8 +434,11 @@ class _Named:
                 "Convert it with .astype(...).",
             )
         made = make_input(self.numbers.new_name(name), TensorType(dtype, x.shape))
+        first = self._aliases.get(len(self.inputs))
         self.inputs.append(made)
-        return Tracer(made)
+        storage = Storage(made, c_order=True) if first is None else self.tracers[first]._storage
+        self.tracers.append(Tracer(storage, scalar=isinstance(x, np.generic)))
+        return self.tracers[-1]
 
 
 def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -443,41 +498,3 @@ def _check_no_shared(outputs: Sequence[Variable], name: str) -> None:
                 {"type": x.type},
                 "Pass its value as an argument, or use rg.function, which reads it at each call.",
             )
-
-
-def _packer(
-    result: Any, outputs: list[Variable], name: str, top: bool = True
-) -> Callable[[list[Any], list[Any]], Any]:
-    """Collect the outputs of a traced function, and the way to rebuild its results."""
-    kind = type(result)
-    if isinstance(result, dict):
-        keys = list(result)
-        parts = [_packer(result[k], outputs, name, top=False) for k in keys]
-        return lambda values, slots: {
-            k: part(values, slots) for k, part in zip(keys, parts, strict=True)
-        }
-    if isinstance(result, list | tuple):
-        parts = [_packer(x, outputs, name, top=False) for x in result]
-        if is_named_tuple(kind):
-            return lambda values, slots: kind(*[part(values, slots) for part in parts])
-        plain = list if isinstance(result, list) else tuple
-        return lambda values, slots: plain([part(values, slots) for part in parts])
-    if kind is WeakScalar:
-        _, slot = trace_of(result)
-        return lambda values, slots: slots[slot]
-    if kind in NUMBERS or (result is None and not top):
-        return lambda values, slots: result
-    if kind is Tracer:
-        value = result.node
-    elif isinstance(result, Variable | np.ndarray | np.generic):
-        value = as_variable(result)
-    else:
-        raise ArgumentError(
-            f"{name} returned {kind_of(result)}, which is not an array: {result!r:.60}",
-            fix="Return arrays and numbers, or tuples, lists, dicts and named tuples of them."
-            if not is_dataclass(result)
-            else why_no_leaf(result).replace("Pass", "Return"),
-        )
-    place = len(outputs)
-    outputs.append(value)
-    return lambda values, slots: values[place]

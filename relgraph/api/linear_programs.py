@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.api.differentiation import holds_graphs, node_of
 from relgraph.api.function import Function, function
-from relgraph.api.function_derivatives import node_of
 from relgraph.api.pytrees import filled, flattened, rebuilt
-from relgraph.api.tracing import Tracer, tracing
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import argument
 from relgraph.errors import ArgumentError
+from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
 
@@ -21,6 +23,45 @@ from relgraph.ir.node import Constant, Input, Variable, make_input
 @lru_cache(maxsize=128)
 def _compiled(graph: FunctionGraph) -> Function:
     return function(list(graph.inputs), list(graph.outputs))
+
+
+class _Arrays:
+    """Arrays, and inputs that stand for them while a function is traced.
+
+    The inputs have the same names in each call, so that equal graphs are one compiled program.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+        self.inputs: list[Input] = []
+
+    def traced(self, x: Any, name: str) -> Any:
+        """Return the tracer for a leaf."""
+        if x is None:
+            return None
+        node = node_of(x, name)
+        assert isinstance(node, Constant)  # no graphs are among the arguments
+        self.arrays.append(node.value)
+        self.inputs.append(make_input(name, node.type))
+        return argument(self.inputs[-1])
+
+
+def evaluated(build: Callable[..., Any], *args: Any) -> Any:
+    """Return the value of what a function builds for arrays: primals, and directions there.
+
+    The function is run in each call, because what it reads from outside may have changed.
+    """
+    arguments = _Arrays()
+    with tracing():
+        named = zip(args, ("primals", "directions"), strict=True)
+        result = build(*[rebuilt(x, arguments.traced, name) for x, name in named])
+    program = _compiled(FunctionGraph(arguments.inputs, _nodes(result)))
+    return filled(result, program(*arguments.arrays))
+
+
+def at_arguments(build: Callable[..., Any], *args: Any) -> Any:
+    """Return what a function builds: in a trace and for graphs a graph, for arrays its value."""
+    return build(*args) if is_tracing() or holds_graphs(args) else evaluated(build, *args)
 
 
 def linear_program(
@@ -45,27 +86,17 @@ def linear_program(
     tuple of object and callable
         The value, and the linear function of arrays.
     """
-    arrays: list[Any] = []
-    inputs: list[Input] = []
-
-    def traced(x: Any, name: str) -> Any:
-        if x is None:
-            return None
-        node = node_of(x, name)
-        assert isinstance(node, Constant)  # no graphs are among the primals
-        arrays.append(node.value)
-        inputs.append(make_input(name, node.type))
-        return Tracer(inputs[-1])
-
+    arguments = _Arrays()
     with tracing():
-        value, linear = build(*[rebuilt(x, traced, f"x{i}") for i, x in enumerate(primals)])
+        traced = [rebuilt(x, arguments.traced, f"x{i}") for i, x in enumerate(primals)]
+        value, linear = build(*traced)
         domain = (value[0] if has_aux else value,) if of_value else tuple(primals)
         directions, tracers = _inputs_like(domain)
         image = linear(*tracers)
     values, images = _nodes(value), _nodes(image)
     residuals, results = _residuals(images, directions)
-    first = _compiled(FunctionGraph(inputs, [*values, *residuals]))
-    computed = first(*arrays)
+    first = _compiled(FunctionGraph(arguments.inputs, [*values, *residuals]))
+    computed = first(*arguments.arrays)
     kept = [np.asarray(x) for x in computed[len(values) :]]
     holes = [make_input(f"residual_{i}", x.type) for i, x in enumerate(residuals)]
     program = FunctionGraph(
@@ -96,7 +127,7 @@ def _inputs_like(value: Any) -> tuple[list[Input], Any]:
         if x is None:
             return None
         inputs.append(make_input(name, node_of(x, name).type))
-        return Tracer(inputs[-1])
+        return argument(inputs[-1])
 
     return inputs, rebuilt(value, leaf, "direction")
 

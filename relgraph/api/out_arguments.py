@@ -120,7 +120,7 @@ def _check_array(array: Any, node: Variable, what: str) -> None:
             {"flags": "writeable is False"},
             "Give it a writable array, such as a copy.",
         )
-    if _overlaps_itself(array):
+    if overlaps_itself(array):
         raise ArgumentError(
             f"{what} overlaps itself",
             {"shape": array.shape, "strides": array.strides},
@@ -128,7 +128,7 @@ def _check_array(array: Any, node: Variable, what: str) -> None:
         )
 
 
-def _overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
     """Return True if two elements of an array may share memory."""
     end = array.itemsize
     for stride, size in sorted(

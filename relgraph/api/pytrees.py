@@ -73,6 +73,17 @@ def rebuilt(value: Any, leaf: Leaf, name: str) -> Any:
     return leaf(value, name)
 
 
+def same_parts(first: Any, second: Any) -> bool:
+    """Return True if two containers have the same structure, and the same objects as leaves."""
+    if isinstance(first, Mapping):
+        return list(first) == list(second) and all(
+            same_parts(first[key], second[key]) for key in first
+        )
+    if isinstance(first, tuple | list):
+        return len(first) == len(second) and all(map(same_parts, first, second))
+    return first is second
+
+
 def why_no_leaf(value: Any) -> str:
     """Return advice for a value that is neither a container nor an array."""
     if isinstance(value, Variable):

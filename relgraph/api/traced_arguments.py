@@ -10,8 +10,11 @@ import numpy as np
 from relgraph.api.argument_conversion import array_of
 from relgraph.api.number_trace import NUMBERS, Number
 from relgraph.api.pytrees import STATIC, structure_of, why_no_leaf
-from relgraph.api.tracing import Tracer, WeakScalar
+from relgraph.api.tracing import Tracer
+from relgraph.api.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, kind_of
+
+_NONE: dict[int, Any] = {}  # never changed, so that a call need not make a new one
 
 
 class Leaves:
@@ -21,15 +24,21 @@ class Leaves:
     ----------
     arrays, numbers : list
         As they occur.
+    others : dict of int to object
+        The arguments that are no arrays of NumPy, by the index of the array made of each.
+    aliases : dict of int to int
+        Arrays that are another one, if the function changes it: for each the first, by index.
     traced : bool
         Whether an argument is a tracer of a function that calls this one.
     """
 
-    __slots__ = ("arrays", "numbers", "traced")
+    __slots__ = ("aliases", "arrays", "numbers", "others", "traced")
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.numbers: list[Number] = []
+        self.others: dict[int, Any] = _NONE
+        self.aliases: dict[int, int] = _NONE
         self.traced = False
 
     def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
@@ -88,7 +97,7 @@ class Leaves:
                     "Fill a masked array with .filled(value), and pass np.asarray(x) of a matrix.",
                 )
             self.arrays.append(np.asarray(x))
-            return (x.dtype, x.shape)
+            return (x.dtype, x.shape if isinstance(x, np.ndarray) else None)
         if kind is Tracer or kind is WeakScalar:
             self.traced = True
             return None
@@ -96,6 +105,7 @@ class Leaves:
             return (kind, x)
         array = array_of(x)
         if array is not None:
+            self.others = {**self.others, len(self.arrays): x}
             self.arrays.append(array)
             return (array.dtype, array.shape)
         raise ArgumentError(

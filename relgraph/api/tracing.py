@@ -1,119 +1,143 @@
-"""The arguments of a traced function: tracers for arrays, weak scalars for Python numbers.
+"""The arrays of a traced function.
 
 A tracer takes NumPy's functions, ufuncs and full set of operators, ``==`` and ``!=`` included, so
-that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.  A weak scalar is a
-Python number: with numbers it computes like Python, in the trace, and with arrays it takes their
-dtype.
+that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.  Writing to a tracer,
+or to a view of one, changes which graph it stands for (:mod:`relgraph.api.array_storage`).
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from difflib import get_close_matches
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.number_trace import NUMBERS, NumberTrace, Slot
+from relgraph.api.array_storage import Array, Step, Storage, layout
+from relgraph.api.weak_scalar import CALLS, WeakScalar, value_of
 from relgraph.errors import ArgumentError, UnsupportedAttributeError
-from relgraph.ir.dispatch import intercepted_by
-from relgraph.ir.node import Input, Variable, as_literal
-from relgraph.ir.op import Op
+from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.operators import FUNCTIONS, Operators
-from relgraph.numpy.protocol import instead_of_attribute
-from relgraph.ops.indexing.index import Index
+from relgraph.ir.types import DTYPES, TensorType
 from relgraph.ops.indexing.update import Part
-from relgraph.ops.permutation import Rearrangement
 
 
 class Tracer(Operators):
-    """A traced array.
+    """A traced array: the whole of a storage, or a view of it.
+
+    Parameters
+    ----------
+    storage : Storage
+        The memory that it shares with its views.
+    steps : tuple of Step
+        How it is a view of the whole.
+    scalar : bool
+        Whether it is a scalar of NumPy, which is never changed in place, unlike an array without
+        dimensions.
 
     Attributes
     ----------
     node : Variable
-        The graph that computes it.
+        The graph of its present elements.
     """
 
-    __slots__ = ("node",)
+    __slots__ = ("__weakref__", "_read", "_scalar", "_steps", "_storage")
     node: Variable
 
-    def __init__(self, node: Variable) -> None:
-        self.node = node
+    def __init__(
+        self, storage: Storage, steps: tuple[Step, ...] = (), *, scalar: bool = False
+    ) -> None:
+        self._storage = storage
+        self._steps = steps
+        self._scalar = scalar
+        self._read: tuple[Variable, Variable] | None = None
 
     def __getattribute__(self, name: str) -> Any:
-        if name == "node" or (name.startswith("__") and name.endswith("__")):
+        if name == "node":
+            return node_of(self)
+        if name.startswith("_"):
             return object.__getattribute__(self, name)
-        if name == "at":
-            return _Parts(self.node.at)
-        try:
-            attribute = getattr(self.node, name)
-        except AttributeError as error:
-            if hasattr(np.ndarray, name):
-                raise _no_attribute(self.node, name) from None
-            near = get_close_matches(name, dir(np.ndarray), 1, 0.7)
+        return CALLS["attribute"](self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
             raise UnsupportedAttributeError(
-                f"a traced array has no attribute {name!r}",
+                f"the traced function assigns the attribute {name!r} of an array",
                 {"array": self.node},
-                f"Did you mean {near[0]!r}?" if near else "Use NumPy's functions and attributes.",
-            ) from error
-        if callable(attribute) and not isinstance(attribute, Variable):
-            taken = operand if name == "clip" else unwrap
-            return lambda *args, **kwargs: wrap(
-                attribute(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+                f"Write x = x.reshape({value!r})."
+                if name == "shape"
+                else "Write x[...] = value to change the elements, or make a new array.",
             )
-        return wrap(attribute)
+        object.__setattr__(self, name, value)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _apply_ufunc(ufunc, method, args, kwargs)
+        return CALLS["ufunc"](ufunc, method, args, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _apply_function(func, args, kwargs)
+        return CALLS["function"](func, args, kwargs)
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise ArgumentError(
-            "the traced function makes a NumPy array of one that is traced and has no values yet",
-            {"array": self.node},
-            "Leave np.asarray out; join arrays with np.stack or np.concatenate, and assign to "
-            "parts of one with np.zeros_like(x).at[key].set(value).",
-        )
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        value = values_of(self)
+        if value is None:
+            raise ArgumentError(
+                "the traced function makes a NumPy array of one that is traced and has no values "
+                "yet",
+                {"array": self.node},
+                "Write np.zeros(shape) in the function, by this name, and assign to its elements; "
+                "join arrays with np.stack or np.concatenate.",
+            )
+        self._storage.changed()  # whoever gets the array may write to it
+        return np.array(value, dtype, copy=copy)
+
+    def __relgraph_value__(self) -> Array | None:
+        return values_of(self)
 
     def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
         return self.node
 
     def __eq__(self, other: object) -> Any:
-        return wrap(FUNCTIONS["equal"](self.node, operand(other)))
+        return CALLS["ufunc"](np.equal, "__call__", (self, other), {})
 
     def __ne__(self, other: object) -> Any:
-        return wrap(FUNCTIONS["not_equal"](self.node, operand(other)))
+        return CALLS["ufunc"](np.not_equal, "__call__", (self, other), {})
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Any:
-        return wrap(self.node[_key(key)])
+        return CALLS["index"](self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        CALLS["assign"](self, key, value)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(wrap(FUNCTIONS["__iter__"](self.node)))
+        shape = type_of(self).shape
+        size = shape[0] if shape else None
+        if not isinstance(size, int):
+            return iter(FUNCTIONS["__iter__"](self.node))  # raises
+        return (self[i] for i in range(size))
 
     def __contains__(self, value: object) -> bool:
         return bool((self == value).any())
 
     def __len__(self) -> int:
-        size = self.node.type.shape[0] if self.node.ndim else None
+        shape = type_of(self).shape
+        size = shape[0] if shape else None
         if isinstance(size, int):
             return size
         raise ArgumentError(
             "the traced function asks for len() of an array "
-            + ("whose size is not known while tracing" if self.node.ndim else "without dimensions"),
+            + ("whose size is not known while tracing" if shape else "without dimensions"),
             {"array": f"{self.node} : {self.node.type}"},
             "Use x.shape[0], which may be an array too."
-            if self.node.ndim
+            if shape
             else "Use np.size(x), which is 1.",
         )
 
     def __bool__(self) -> bool:
+        value = values_of(self)
+        if value is not None:
+            return bool(value)
         raise ArgumentError(
             "the traced function asks for the truth of an array, which is not known while tracing",
             {"array": self.node},
@@ -121,6 +145,9 @@ class Tracer(Operators):
         )
 
     def _value(self) -> Any:
+        value = values_of(self)
+        if value is not None:
+            return value
         raise ArgumentError(
             "the traced function asks for the value of an array, which is not known while tracing",
             {"array": self.node},
@@ -129,18 +156,21 @@ class Tracer(Operators):
         )
 
     def __float__(self) -> float:
-        return float(Tracer._value(self))
+        return float(self._value())
 
     def __int__(self) -> int:
-        return int(Tracer._value(self))
+        return int(self._value())
 
     def __index__(self) -> int:
-        return int(Tracer._value(self))
+        return int(self._value().__index__())
 
     def __complex__(self) -> complex:
-        return complex(Tracer._value(self))
+        return complex(self._value())
 
     def __format__(self, spec: str) -> str:
+        value = values_of(self)
+        if value is not None:
+            return format(value, spec)
         if not spec:
             return repr(self)
         raise ArgumentError(
@@ -150,48 +180,46 @@ class Tracer(Operators):
         )
 
     def __repr__(self) -> str:
-        return f"Tracer({self.node!r})"
+        value = values_of(self)
+        return f"Tracer({self.node!r})" if value is None else repr(value)
 
     def __deepcopy__(self, memo: object) -> Tracer:
-        return self
+        value = values_of(self)
+        return fresh(self.node) if value is None else wrap(value.copy())
 
 
 def _lifted(name: str) -> Callable[..., Any]:
     method = getattr(Operators, name)
+    of_arrays = getattr(np.ndarray, name, None)
 
     def lifted(self: Tracer, *args: Any) -> Any:
-        return wrap(method(self.node, *map(operand, args)))
+        if of_arrays is not None and is_known((self, args)):
+            return wrap(of_arrays(known(self), *known(args)))
+        operands = () if "matmul" in name else (self, *args)
+        return computed(method(self.node, *map(operand, args)), operands)
 
     lifted.__name__ = name
     return lifted
 
 
-def _in_place(symbol: str, function: Callable[[Any, Any], Any]) -> Callable[[Tracer, Any], Any]:
-    """Return the method of an augmented assignment, which binds the name to a new array."""
+def _in_place(function: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
+    """Return the method of an augmented assignment."""
 
     def method(self: Tracer, other: Any) -> Any:
-        node = self.node
-        while isinstance(node.op, Rearrangement | Index) and len(node.inputs) == 1:  # a view
-            node = node.inputs[0]
-        if isinstance(node, Input) or node is not self.node:
-            whole = f"its argument {node.name!r}" if isinstance(node, Input) else "an array"
-            raise ArgumentError(
-                f"the traced function changes {whole} in place, which is not supported",
-                {"array": self.node},
-                f"Write x = x {symbol} y, which makes a new array, and return that."
-                if node is self.node
-                else "Write x = x.at[key].set(...), which makes a new array.",
-            )
-        return function(self, other)
+        if self._scalar:
+            return function(self, other)  # the name is bound to a new scalar
+        return ufunc(self, other, out=(self,))
 
     return method
 
 
-for _name, _symbol in {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-    "matmul": "@", "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+for _name, _ufunc in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+    "and_": np.bitwise_and, "or_": np.bitwise_or, "xor": np.bitwise_xor,
+    "lshift": np.left_shift, "rshift": np.right_shift,
 }.items():  # fmt: skip
-    setattr(Tracer, f"__i{_name.strip('_')}__", _in_place(_symbol, getattr(operator, _name)))
+    setattr(Tracer, f"__i{_name.strip('_')}__", _in_place(getattr(operator, _name), _ufunc))
 
 _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")  # which every object has
 for _name, _method in vars(Operators).items():
@@ -204,212 +232,75 @@ for _name, _method in vars(Operators).items():
         setattr(Tracer, _name, _lifted(_name))
 
 
-class _Parts:
-    """``x.at`` of a traced array."""
-
-    __slots__ = ("_at",)
-
-    def __init__(self, at: Any) -> None:
-        self._at = at
-
-    def __getitem__(self, key: Any) -> _Part:
-        return _Part(self._at[_key(key)])
+# Reading.
 
 
-class _Part:
-    """``x.at[key]`` of a traced array, with its updates."""
-
-    __slots__ = ("_part",)
-
-    def __init__(self, part: Any) -> None:
-        self._part = part
-
-    def __getattr__(self, name: str) -> Callable[[Any], Any]:
-        method = getattr(self._part, name)
-        return lambda value: wrap(method(operand(value)))
+def node_of(x: Tracer) -> Variable:
+    """Return the graph of the present elements."""
+    root = x._storage.node
+    if not x._steps:
+        return root
+    if x._read is None or x._read[0] is not root:
+        x._read = (root, x._storage.read(x._steps))
+    return x._read[1]
 
 
-def _no_attribute(node: Variable, name: str) -> UnsupportedAttributeError:
-    return UnsupportedAttributeError(
-        f"traced arrays do not have NumPy's attribute {name!r}",
-        {"array": node},
-        instead_of_attribute(name) or "Write it with NumPy's functions that graphs have.",
-    )
+def type_of(x: Tracer) -> TensorType:
+    """Return the type of an array or view."""
+    if x._storage.value is None:
+        kind = node_of(x).type
+        assert isinstance(kind, TensorType)
+        return kind
+    value = values_of(x)
+    assert value is not None
+    return TensorType(value.dtype, value.shape)
 
 
-class WeakScalar:
-    """A Python number that a traced function was called with, or computed from such numbers.
-
-    Parameters
-    ----------
-    trace : NumberTrace
-        The trace that records it.
-    slot : int
-        Its slot in the trace.
-    """
-
-    __slots__ = ("_numbers", "_slot")
-    __relgraph_weak__ = True
-
-    def __init__(self, trace: NumberTrace[Any], slot: int) -> None:
-        self._numbers = trace
-        self._slot = slot
-
-    def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
-        return self._numbers.node(self._slot, dtypes)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:  # so that isinstance(x, int) holds as for the number
-        return type(self._numbers.slots[self._slot])
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-        return _apply_ufunc(ufunc, method, args, kwargs)
-
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _apply_function(func, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__array"):
-            raise AttributeError(name)  # NumPy asks; only __array__ is answered
-        return getattr(value_of(self), name)
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return np.asarray(value_of(self), *args)
-
-    def __eq__(self, other: object) -> Any:
-        return _with_number(operator.eq, self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _with_number(operator.ne, self, other)
-
-    def __hash__(self) -> int:
-        return hash(value_of(self))
-
-    def __round__(self, digits: Any = None) -> Any:
-        return _record(round, self) if digits is None else _record(round, self, digits)
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
-    def __deepcopy__(self, memo: object) -> WeakScalar:
-        return self
-
-    def __repr__(self) -> str:
-        return repr(value_of(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(value_of(self), spec)
-
-
-def value_of(x: WeakScalar) -> Any:
-    """Return the number itself: the traced program holds for this value."""
-    return x._numbers.ask(x._slot)
-
-
-def trace_of(x: WeakScalar) -> tuple[NumberTrace[Any], int]:
-    """Return the trace and the slot of a number."""
-    return x._numbers, x._slot
-
-
-def _record(function: Callable[..., Any], *operands: Any) -> Any:
-    """Compute with numbers now, and at each call: a number, weak unless all operands are known."""
-    weak = [x for x in operands if type(x) is WeakScalar]
-    trace = weak[0]._numbers
-    if all(trace.knows(x._slot) for x in weak):
-        return function(*map(unwrap, operands))
-    recorded = [Slot(x._slot) if type(x) is WeakScalar else x for x in operands]
-    try:
-        if function is operator.pow:  # int or float or complex, by the values
-            kind = trace.ask(trace.step(lambda x, y: type(x**y), *recorded))
-            if kind not in NUMBERS:
-                return function(*map(unwrap, operands))
-        return WeakScalar(trace, trace.step(function, *recorded))
-    except Exception:  # the function may handle it, so the trace depends on the values
-        for x in weak:
-            value_of(x)
-        raise
-
-
-def _with_number(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    """Combine a weak scalar, as either operand, with another number; arrays handle themselves."""
-    if all(type(z) in NUMBERS or type(z) is WeakScalar for z in (x, y)):
-        return _record(function, x, y)
-    other = y if type(x) is WeakScalar else x
-    if isinstance(other, Operators | np.ndarray | np.generic) or function in _EQUALITY:
-        return NotImplemented
-    return function(unwrap(x), unwrap(y))
-
-
-_EQUALITY = (operator.eq, operator.ne)
-_BINARY: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "pow": operator.pow,
-    "lshift": operator.lshift,
-    "rshift": operator.rshift,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-}
-_COMPARE: dict[str, Callable[..., Any]] = {
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
-_UNARY: dict[str, Callable[..., Any]] = {
-    "neg": operator.neg,
-    "pos": operator.pos,
-    "abs": operator.abs,
-    "invert": operator.invert,
-}
-_ASK: dict[str, Callable[..., Any]] = {
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "complex": complex,
-    "index": operator.index,
-}
-
-
-def _binary(function: Callable[..., Any], swap: bool) -> Callable[..., Any]:
-    if swap:
-        return lambda self, other: _with_number(function, other, self)
-    return lambda self, other: _with_number(function, self, other)
-
-
-def _unary(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self: _record(function, self)
-
-
-def _ask(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self: function(value_of(self))
-
-
-_SPECIAL: dict[str, Callable[..., Any]] = {
-    **{name: _binary(function, swap=False) for name, function in (_BINARY | _COMPARE).items()},
-    **{f"r{name}": _binary(function, swap=True) for name, function in _BINARY.items()},
-    **{name: _unary(function) for name, function in _UNARY.items()},
-    **{name: _ask(function) for name, function in _ASK.items()},
-}
-for _name, _method in _SPECIAL.items():
-    setattr(WeakScalar, f"__{_name}__", _method)
+def values_of(x: Tracer) -> Array | None:
+    """Return the elements of an array that are known, as an array to write to, or None."""
+    value = x._storage.value
+    if value is None or any(step.operands for step in x._steps):
+        return None
+    for step in x._steps:
+        value = step.of(value)
+    return value
 
 
 def wrap(value: Any) -> Any:
-    """Return nodes as tracers, inside tuples and lists too."""
+    """Return nodes and arrays as tracers, inside tuples and lists too."""
     if isinstance(value, Variable):
-        return Tracer(value)
+        return Tracer(Storage(value, c_order=value.ndim < 2), scalar=value.ndim == 0)
+    if type(value) is np.ndarray and value.dtype.name in DTYPES and running():
+        return Tracer(Storage(value=value))
     if type(value) in (tuple, list):
         return type(value)(map(wrap, value))
-    return _Part(value) if type(value) is Part else value
+    return CALLS["part"](value) if type(value) is Part else value
+
+
+def computed(result: Any, operands: Iterable[Any]) -> Any:
+    """Return a result as a tracer, which NumPy stores in C order if it does so with operands."""
+    made = wrap(result)
+    if type(made) is Tracer and not made._scalar:
+        made._storage.c_order = all(
+            in_c_order(x) for x in operands if type(x) is Tracer and type_of(x).ndim > 1
+        )
+    return made
+
+
+def in_c_order(x: Tracer) -> bool:
+    """Return True if the elements are adjacent in memory, in the order of the axes."""
+    strides = layout(x._storage, x._steps)
+    return strides is not None and bool(strides.flags.c_contiguous)
+
+
+def fresh(node: Variable, *, c_order: bool = False) -> Tracer:
+    """Return a new array, which may be changed in place even if it has no dimensions."""
+    return Tracer(Storage(node, c_order=c_order or node.ndim < 2))
+
+
+def argument(node: Variable) -> Tracer:
+    """Return an argument of a traced function; without dimensions, it is a scalar."""
+    return Tracer(Storage(node, c_order=True), scalar=node.ndim == 0)
 
 
 def unwrap(value: Any) -> Any:
@@ -419,12 +310,18 @@ def unwrap(value: Any) -> Any:
         return value.node
     if kind is WeakScalar:
         return value_of(value)
+    return mapped(unwrap, value)
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to the parts of a container or slice, or return another value as it is."""
+    kind = type(value)
     if kind in (tuple, list):
-        return kind(map(unwrap, value))
+        return kind(map(function, value))
     if kind is dict:
-        return {k: unwrap(v) for k, v in value.items()}
+        return {k: function(v) for k, v in value.items()}
     if kind is slice:
-        return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
+        return slice(function(value.start), function(value.stop), function(value.step))
     return value
 
 
@@ -433,62 +330,75 @@ def operand(value: Any) -> Any:
 
     Tracers compare elements with ``==``, so a Python bool is an ordinary value here.
     """
+    if type(value) in (list, tuple) and traces(value):
+        return stacked(value)
     return value if type(value) is WeakScalar else as_literal(unwrap(value))
 
 
-def _key(key: Any) -> Any:
-    """Return a key of an array; integers in it may differ from call to call."""
-    if type(key) is tuple:
-        return tuple(map(_key, key))
-    if type(key) is WeakScalar and isinstance(key, int) and not isinstance(key, bool):
-        trace, slot = trace_of(key)
-        return trace.node(slot, [])
-    return unwrap(key)
+def stacked(parts: Sequence[Any]) -> Variable:
+    """Return nested sequences of traced and other values as one array."""
+    nodes = [stacked(x) if type(x) in (list, tuple) else operand(x) for x in parts]
+    dtypes = [x.dtype for x in nodes if isinstance(x, Variable | np.generic | np.ndarray)]
+    return FUNCTIONS["stack"]([as_variable(x, like=dtypes) for x in nodes])  # type: ignore[no-any-return]
 
 
-_WITH_NUMBERS = (np.where, np.clip, np.select)  # functions of arrays that also take numbers
-
-
-def _apply_ufunc(ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
-    taken = operand if method == "__call__" else unwrap
-    return wrap(
-        FUNCTIONS["__array_ufunc__"](ufunc, method, tuple(map(taken, args)), unwrap(kwargs))
-    )
-
-
-def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
-    if func in _WITH_NUMBERS:
-        taken = tuple(map(operand, args))
-        if func is np.select:  # lists of them
-            taken = (*(list(map(operand, x)) for x in args[:2]), *taken[2:])
-        if func is np.where and type(taken[0]) is WeakScalar:
-            truth = _record(operator.truth, taken[0])
-            weak = type(truth) is WeakScalar
-            taken = (truth.__relgraph_operand__([]) if weak else np.bool_(truth), *taken[1:])
-        named = {k: operand(v) for k, v in kwargs.items()}
-        return wrap(FUNCTIONS["__array_function__"](func, taken, named))
-    if not _traces((args, kwargs)):
-        return func(*unwrap(args), **unwrap(kwargs))
-    return wrap(FUNCTIONS["__array_function__"](func, unwrap(args), unwrap(kwargs)))
-
-
-def tracing() -> AbstractContextManager[None]:
-    """Make relgraph's functions and ops accept and return tracers inside a ``with`` block."""
-    return intercepted_by(_apply)
-
-
-def _apply(function: Any, args: Any, kwargs: Any) -> Any:
-    """Call a function of relgraph, or an op, with the nodes of tracers, if there are any."""
-    if not _traces((args, kwargs)):
-        return NotImplemented
-    taken = operand if isinstance(function, Op) else unwrap
-    return wrap(function(*map(taken, args), **unwrap(kwargs)))
-
-
-def _traces(value: Any) -> bool:
+def traces(value: Any) -> bool:
     """Return True if a value contains a tracer."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, tuple | list):
-        return any(map(_traces, value))
+        return any(map(traces, value))
     return type(value) is Tracer
+
+
+def is_known(value: Any) -> bool:
+    """Return True if a value contains no traced values, but perhaps arrays that are known."""
+    kind = type(value)
+    if kind is Tracer:
+        return values_of(value) is not None
+    if kind in (tuple, list):
+        return all(map(is_known, value))
+    if kind is dict:
+        return all(map(is_known, value.values()))
+    if kind is slice:
+        return is_known((value.start, value.stop, value.step))
+    return kind is not WeakScalar and not isinstance(value, Variable)
+
+
+def known(value: Any) -> Any:
+    """Return the arrays of a value that :func:`is_known`, for NumPy."""
+    return values_of(value) if type(value) is Tracer else mapped(known, value)
+
+
+class Trace:
+    """What is known of a trace as a whole.
+
+    Parameters
+    ----------
+    package : str
+        The package of the traced function.
+
+    Attributes
+    ----------
+    by_order : bool
+        Whether its writes depend on arguments being in C order.
+    """
+
+    def __init__(self, package: str = "") -> None:
+        self.package = package
+        self.by_order = False
+
+
+_traces = threading.local()
+
+
+def _current() -> Trace:
+    return running()[-1] if running() else Trace()
+
+
+def running() -> list[Trace]:
+    """Return the traces of this thread, the innermost last."""
+    if not hasattr(_traces, "stack"):
+        _traces.stack = []
+    stack: list[Trace] = _traces.stack
+    return stack

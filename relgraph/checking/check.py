@@ -10,6 +10,7 @@ from typing import Any
 from relgraph.checking import promises
 from relgraph.checking.advice import advised, fix_of_labels, weaker_labels
 from relgraph.checking.branches.coverage import keeps_branches, stays_defined
+from relgraph.checking.differentials import keeps_derivatives
 from relgraph.checking.generators.cases import clauses_of
 from relgraph.checking.generators.instances import input_names
 from relgraph.checking.outcome import Outcome
@@ -193,9 +194,11 @@ def _report(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
         **CHECKS,
         "values on branches": partial(keeps_branches, samples=samples),
     }
+    if "differential" in relation.tags:
+        checks = {"derivatives": keeps_derivatives}
     outcomes: dict[str, dict[str, Outcome]] = {}
     refused = _refusals(relation)
-    for direction in both_directions(relation):
+    for direction in [relation] if "differential" in relation.tags else both_directions(relation):
         of_direction = outcomes[direction.label] = dict[str, Outcome]()
         for name, run in checks.items():
             outcome = of_direction[name] = run(direction)

@@ -25,6 +25,8 @@ FAILS = "makes a graph that fails where the one it matches does not"
 INVENTS_INPUT = "makes up an input"
 LOSES_DIGITS = "loses more digits than its steps explain"
 NO_MATRICES = "is false of matrices, where it does not fire"
+WRONG_DERIVATIVE = "does not state the derivative of its left side"
+NO_TRANSPOSE = "has no adjoint: reverse mode cannot use it"
 UNEQUAL = "has sides that are not equal"
 
 # The verdict of a comparison that has no problem.

@@ -324,7 +324,7 @@ def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
         )
         for graph, result, instance in islice(firings(relation, with_digits), 2):
             for kind in kinds:
-                for values in _attempts(relation, graph, result, instance, kind):
+                for values in attempts(relation, graph, result, instance, kind):
                     verdict = inaccuracy(relation, graph, values, kind)
                     if isinstance(verdict, Problem):
                         failure = smallest(relation, clause, inaccuracy, (graph, values, kind))
@@ -335,7 +335,7 @@ def keeps_digits(relation: Relation, dtype: str = "float64") -> Outcome:
     return Outcome(judged)
 
 
-def _attempts(
+def attempts(
     relation: Relation, graph: Variable, result: Variable, instance: Instance, kind: str
 ) -> Iterator[Values]:
     """Yield values until some are inside the domain of both sides."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from relgraph.derivatives.reverse import active
-from relgraph.derivatives.rules import differential, fit, sizes_of_operands, varied, zeros_like
+from relgraph.derivatives.rules import (
+    check_partials,
+    differential,
+    fit,
+    sizes_of_operands,
+    varied,
+    zeros_like,
+)
 from relgraph.derivatives.templates import Template, Templates, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
@@ -63,6 +70,7 @@ def _only(right: Variable, operands: Collection[Variable]) -> Variable | None:
     """Return a right side with zeros for the differentials of all other operands."""
     order = toposort(right)
     dependent = varied(order, operands)
+    check_partials(order, dependent)
     image: dict[Variable, Variable | None] = {}  # None stands for zeros
     for x in order:
         inputs = [image[i] for i in x.inputs]

@@ -7,12 +7,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from relgraph.derivatives.templates import op_of
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, constant
-from relgraph.ir.op import GetItem, Op
-from relgraph.ops.differentials import d, inner_product
+from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.reductions import Sum
@@ -28,13 +28,6 @@ def _relations_of(theme: str) -> tuple[Any, ...]:
     """Return the relations of a theme of the catalogue, and of its part on matrices."""
     names = [f"relgraph.relations.catalogue.{x}" for x in (theme, f"matrix_{theme}")]
     return tuple([relation for name in names for relation in import_module(name).RELATIONS])
-
-
-def op_of(y: Variable) -> Op:
-    """Return the op of an application; of one result of several, that of the application."""
-    op = y.inputs[0].op if y.op.__class__ is GetItem else y.op
-    assert op is not None
-    return op
 
 
 def _rewritten(subject: Variable, y: Variable, theme: str) -> Variable | None:
@@ -67,15 +60,26 @@ def differential(y: Variable) -> Variable:
     DerivativeError
         For an op of which no differential is declared.
     """
-    right = _stated(y)
+    return expanded(_stated(y))
+
+
+def expanded(right: Variable) -> Variable:
+    """Return a right side in terms of the differentials of inputs and numbers alone.
+
+    A relation may say that d(f(x)) = d(g(x)), for a formula g.
+
+    Raises
+    ------
+    DerivativeError
+        For an op of which no differential is declared.
+    """
     for _ in range(DEPTH):
-        # A relation may say that d(f(x)) = d(g(x)), for a formula g.
         inner = [x for x in toposort(right) if x.op is d and x.inputs[0].inputs]
         if not inner:
             return right
         (right,) = substitute(right, {x: _stated(x.inputs[0]) for x in inner})
     raise DerivativeError(
-        f"the differential of {op_of(y)!r} refers to differentials without an end",
+        "a differential refers to other differentials without an end",
         {"reached": brief(right, 24)},
         "State it in terms of the differentials of the operands, or of formulas of other ops.",
     )
@@ -105,6 +109,17 @@ def varied(order: Iterable[Variable], operands: Collection[Variable]) -> set[Var
         if (x.op is d and x.inputs[0] in operands) or not dependent.isdisjoint(x.inputs):
             dependent.add(x)
     return dependent
+
+
+def check_partials(order: Iterable[Variable], dependent: Collection[Variable]) -> None:
+    """Raise DerivativeError if an operand varies by which there is no partial derivative."""
+    for x in order:
+        if x.op is no_partial and x in dependent:
+            raise DerivativeError(
+                f"there is no derivative with respect to the operand {x.inputs[0].inputs[0]}",
+                fix="Take it for a constant with rg.stop_gradient, as the order of a Bessel "
+                "function.",
+            )
 
 
 def _is_zero(x: Variable) -> bool:
@@ -137,6 +152,7 @@ def transposed(
     """
     order = toposort(right)
     dependent = varied(order, operands)
+    check_partials(order, dependent)
     waiting, cotangents = {right: g}, dict[Variable, Variable]()
     with varying(dependent):
         for y in reversed(order):

@@ -15,6 +15,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, constant, make_input
 from relgraph.ir.op import GetItem, Op
+from relgraph.ops.linalg.solve import Solve
 
 MOST = 10_000  # templates that a cache remembers
 
@@ -95,6 +96,21 @@ def hole(name: str, x: Variable) -> Variable:
     return make_input(name, x.type)
 
 
+def op_of(y: Variable) -> Op:
+    """Return the op of an application; of one result of several, that of the application."""
+    op = y.inputs[0].op if y.op.__class__ is GetItem else y.op
+    assert op is not None
+    return op
+
+
+def _assumed(op: Op, i: int) -> tuple[str, ...]:
+    """Return the facts of an operand that the op takes for granted."""
+    return ("symmetric",) if op is _SYMMETRIC and i == 0 else ()
+
+
+_SYMMETRIC = Solve("symmetric")
+
+
 def operands_of(y: Variable) -> tuple[Variable, ...]:
     """Return the operands of an application; one result of several has those of the op."""
     return y.inputs[0].inputs if y.op.__class__ is GetItem else y.inputs
@@ -115,7 +131,7 @@ def model_of(y: Variable) -> tuple[Variable, list[Variable]]:
     operands: list[Variable] = []
     for i, x in enumerate(operands_of(y)):
         if not isinstance(x, Constant) or x.type.shape:
-            operands.append(hole(f"x{i}", x))
+            operands.append(make_input(f"x{i}", x.type, _assumed(op_of(y), i)))
         elif y.op.pointwise and y.type.dtype.kind == "f" and x.type.dtype.kind in "iu":
             operands.append(constant(x.value, y.type.dtype))
         else:

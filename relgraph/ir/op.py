@@ -7,7 +7,8 @@ parameters is its class followed by them (see :mod:`relgraph.ir.etuple`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -105,6 +106,8 @@ class Op:
         The nanoseconds that a call takes on the smallest operands.
     decides : str
         How the result depends on a choice, as :mod:`relgraph.checking.branches` calls it, or "".
+    choices : dict of str to sequence
+        Values of the parameters for :func:`relgraph.check` to try, by the name of the parameter.
     measure, second_measure : pair of int and (int or tuple of int)
         The weight and the coefficients of the operands in the two readings of the termination
         order (:mod:`relgraph.relations.termination_order`).
@@ -145,6 +148,7 @@ class Op:
     rate: str = "loop"
     overhead: int = 1200
     decides: str = ""
+    choices: Mapping[str, Sequence[Any]] = MappingProxyType({})
     measure: Measure = (1, 1)
     second_measure: Measure = (1, 1)
     symbol: str = ""

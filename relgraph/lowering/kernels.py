@@ -20,6 +20,7 @@ from relgraph.lowering.regions import CALL, MAP, REDUCE, Fusion, Regions, is_sca
 from relgraph.lowering.targets import Target, Update
 from relgraph.lowering.views import Operand
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.differentials import StopGradient
 from relgraph.ops.inputs import Assume
 
 
@@ -258,14 +259,15 @@ Step = Kernel | Call
 
 
 def without_assumptions(graph: FunctionGraph) -> FunctionGraph:
-    """Return the graph without its ``assume`` nodes, which compute nothing."""
-    if not any(isinstance(node.op, Assume) for node in graph):
+    """Return the graph without ``assume`` and ``stop_gradient``, which compute nothing."""
+    nothing = (Assume, StopGradient)
+    if not any(isinstance(node.op, nothing) for node in graph):
         return graph
 
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        return inputs[0] if isinstance(node.op, Assume) else apply(node.op, inputs)
+        return inputs[0] if isinstance(node.op, nothing) else apply(node.op, inputs)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 

@@ -27,17 +27,21 @@ from numpy import (
 
 from relgraph.errors import no_attribute as _no_attribute
 from relgraph.numpy import linalg as linalg
+from relgraph.numpy.along_axis import *
 from relgraph.numpy.comparison import *
+from relgraph.numpy.convolution import *
 from relgraph.numpy.creation import *
 from relgraph.numpy.cumulative import *
 from relgraph.numpy.finite_differences import *
 from relgraph.numpy.functions import *  # its clip is NumPy's
+from relgraph.numpy.interpolation import *
 from relgraph.numpy.manipulation import *
 from relgraph.numpy.nan_reductions import *
 from relgraph.numpy.polynomials import *
 from relgraph.numpy.products import *
 from relgraph.numpy.quantiles import *
 from relgraph.numpy.reductions import *
+from relgraph.numpy.searching import *
 from relgraph.numpy.statistics import *
 from relgraph.numpy.ufuncs import *
 from relgraph.numpy.unsupported import instead_of as _instead_of

@@ -17,12 +17,14 @@ import numpy as np
 
 import relgraph.numpy as rnp
 from relgraph.errors import ArgumentError
+from relgraph.ir.node import as_literal
 from relgraph.numpy import linalg, nan_reductions, reductions
 from relgraph.numpy.functions import einsum, reshape, result_type
 from relgraph.numpy.unsupported import instead_of
 from relgraph.ops import cumulative, elementwise
 from relgraph.ops.arguments import as_operand
 from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.shape import expand_dims
 
 Function = Callable[..., Any]
 
@@ -91,7 +93,7 @@ del ARRAY_FUNCTIONS[np.unique]  # an error that says to write rg.unique
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """Build the graph of a NumPy ufunc, or of its method "reduce" or "accumulate".
+    """Build the graph of a NumPy ufunc, or of its method "reduce", "accumulate" or "outer".
 
     A ufunc, method or argument that graphs do not have, such as ``out=``, raises ArgumentError.
     """
@@ -103,7 +105,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
         "subok": True,
         "casting": "same_kind",
     }
-    if method == "__call__":
+    if method == "__call__" or (method == "outer" and ufunc.nin == 2 and not ufunc.signature):
         target = UFUNCS.get(ufunc) or _scipy_function(ufunc)
     else:
         tables = {"reduce": REDUCTIONS, "accumulate": ACCUMULATIONS}
@@ -112,6 +114,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
         args, kwargs = _by_name(_ARGUMENTS.get(method, ()), args, kwargs)
     if target is None:
         raise _unsupported(label, [f"np.{u.__name__}" for u in UFUNCS])
+    args = _every_pair(*args) if method == "outer" else args
     rest = {}
     for name, value in kwargs.items():
         if name in plain and value is plain[name]:
@@ -122,6 +125,13 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
     if method == "accumulate" and rest["axis"] is None and as_operand(args[0]).ndim > 1:
         raise ArgumentError(f"{label} takes one axis", fix="Pass axis=0, or ravel the array first.")
     return target(*args, **rest)
+
+
+def _every_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return operands that broadcast to every pair of their elements."""
+    x, y = as_operand(as_literal(x)), as_operand(as_literal(y))
+    new = tuple(range(x.ndim, x.ndim + y.ndim)) if x.ndim else ()
+    return (expand_dims(x, new) if new else x), y
 
 
 # What the methods of ufuncs take after the array.
@@ -175,7 +185,8 @@ def _parameters(target: Function) -> frozenset[str]:
 
 
 @cache
-def _signature(func: Function) -> inspect.Signature | None:
+def signature_of(func: Function) -> inspect.Signature | None:
+    """Return the signature of a function of NumPy, or None for some functions in C."""
     try:
         return inspect.signature(func)
     except ValueError:  # some functions in C have none
@@ -186,7 +197,7 @@ def _bound(
     func: Function, args: Any, kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return NumPy's required arguments by position, and by name others that differ."""
-    signature = _signature(func)
+    signature = signature_of(func)
     if signature is None:
         return list(args), {k: v for k, v in kwargs.items() if not (k == "out" and v is None)}
     bound = signature.bind(*args, **kwargs)

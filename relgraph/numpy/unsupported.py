@@ -6,20 +6,19 @@ import numpy as np
 
 _SORTS = "Write np.sort(x), whose elements are in order on both sides of every place."
 _GENERAL = "No op takes a matrix that is not symmetric; of a symmetric one write np.linalg.eigh(A)."
-_COUNT = 'Count each element at its place: rg.zeros(size, "int64").at[places].add(1), '
 
 INSTEAD: dict[str, str] = {
     "ndarray.sort": "Write np.sort(x), which returns a new array.",
+    "ndarray.flat": "Write x.reshape(-1), which is a view of an array in C order.",
+    "ndarray.resize": "Use np.zeros(shape), and assign the elements to it.",
+    "ndarray.view": "Use x.astype(dtype) to convert elements, or x[...] for a view.",
+    "place": "Write x[mask] = values, with one value for each True of the mask.",
     "ndarray.partition": _SORTS,
     "partition": _SORTS,
     "argpartition": "Write np.argsort(x).",
     "sort_complex": "Write np.sort(x).",
     "isin": "Write np.any(np.equal(x[..., None], values), axis=-1), for a vector of values.",
     "unique": "Write rg.unique(x).",
-    "searchsorted": "Count: np.sum(a < v[..., None], axis=-1), or a <= v for side='right'.",
-    "digitize": "Count: np.sum(x[..., None] >= bins, axis=-1), for bins that increase.",
-    "bincount": _COUNT + "or .add(weights) to floats.",
-    "histogram": _COUNT + "with np.sum(x[..., None] >= edges[1:-1], axis=-1) as places.",
     "add.at": "Write x.at[i].add(v), which returns a new array.",
     "subtract.at": "Write x.at[i].add(-v), which returns a new array.",
     "multiply.at": "Write x.at[i].multiply(v), which returns a new array.",
@@ -34,6 +33,7 @@ INSTEAD: dict[str, str] = {
     "linalg.svdvals": "Write np.linalg.svd(A, compute_uv=False).",
     "linalg.pinv": "For a matrix of full column rank, write np.linalg.solve(A.T @ A, A.T).",
     "linalg.lstsq": "For a matrix of full column rank, write np.linalg.solve(A.T @ A, A.T @ b).",
+    "put_along_axis": "Write x.at[key].set(v), with an index array for each axis in the key.",
     "piecewise": "Write np.where(condition, a, b), one inside the other.",
     "item": "Return the array; a result without dimensions is a NumPy scalar.",
     "tolist": "Return the array, and call tolist() on what the compiled function returns.",
@@ -45,7 +45,6 @@ INSTEAD: dict[str, str] = {
 
 _METHODS = {
     "at": "Write x.at[i].set(v), where v may be made of x[i]; it returns a new array.",
-    "outer": "Write np.{name}(x[:, None], y) for vectors.",
 }
 
 

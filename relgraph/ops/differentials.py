@@ -53,7 +53,7 @@ class InnerProduct(Op):
 
     def perform(self, *values: Any) -> Any:
         """Sum the products of matching elements."""
-        product = np.multiply(*values)
+        product = np.asarray(np.multiply(*values))
         return np.asarray(np.sum(product, dtype=product.dtype))
 
 
@@ -76,4 +76,22 @@ class StopGradient(Op):
         return values[0]
 
 
+class NoPartial(Op):
+    """In place of a term of a differential: there is no partial derivative by this operand."""
+
+    __slots__ = ()
+    name = "no_partial"
+    arity = 1
+    pointwise = True
+
+    def infer(self, *types: Any) -> Type:
+        """Return the type of the operand."""
+        return types[0]  # type: ignore[no-any-return]
+
+    def perform(self, *values: Any) -> Any:
+        """Return zeros."""
+        return np.zeros_like(values[0])
+
+
 d, inner_product, stop_gradient = Differential(), InnerProduct(), StopGradient()
+no_partial = NoPartial()

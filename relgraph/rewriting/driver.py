@@ -327,7 +327,7 @@ def _run(
     """Return the normal forms of a graph, and whether they are settled and final.
 
     They are settled unless firings were refused for users of nodes that may be gone, and final if
-    another run would see the same users and the same sums.
+    it is known that another run would see the same users and the same sums.
 
     Nodes that were normal in an earlier run are not visited again, unless the closed nodes below
     them changed, or the normal form of a node at which a firing was refused.
@@ -357,7 +357,8 @@ def _run(
     shared = closed if cost is None else [x for x, count in users.items() if count > 1]
     images = {memo.get(x, x) for x in shared}
     refused = cost.keep(memo) if cost is not None else {}
-    final = _is_final(result, selection, sharing, images, refused)
+    # The next selection of a pipeline needs this count, too; a graph that runs alone does not.
+    final = cost is not None and _is_final(result, selection, sharing, images, refused)
     if cost is not None:
         selection.refused = dict.fromkeys(selection.refused) | refused
     if log is None:
@@ -377,8 +378,6 @@ def _is_final(
 
     ``shared`` are the normal forms of the nodes that were shared before the run.
     """
-    if not selection.families and not selection.thrifty:
-        return True
     closed, users = sharing.count(outputs, selection.families)
     moved = {x for x in shared if users.get(x) == 1} | (closed - shared)
     if any([x.op in selection.families for x in moved]):

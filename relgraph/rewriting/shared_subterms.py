@@ -1,6 +1,6 @@
 """The users of nodes, and the nested sums and products among them, from one graph to the next.
 
-The selections of a pipeline run one after the other on nearly the same graph, and a graph is often
+The selections of a pipeline run in turn on nearly the same graph, and a graph is often
 rewritten again after a small change.  So one count serves all selections of a thread, and the next
 graph's users are recounted only in the nodes that were added or removed.
 """

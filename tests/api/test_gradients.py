@@ -193,6 +193,22 @@ def test_derivatives_of_functions_pickle():
     np.testing.assert_array_equal(f(p, X)["w"], rg.grad(model)(p, X)["w"])
 
 
+def test_what_a_function_reads_from_outside_may_change():
+    factor = [2.0]
+
+    def f(x):
+        return factor[0] * np.sum(x)
+
+    one = np.ones(2)
+    first = rg.grad(f)(one), rg.jvp(f, (one,), (one,))[1], rg.hvp(f, (one,), (one,))[0]
+    factor[0] = 3.0
+    second = rg.grad(f)(one), rg.jvp(f, (one,), (one,))[1], rg.vjp(f, one)[1](1.0)[0]
+    assert first[0][0] == 2.0
+    assert first[1] == 4.0
+    assert second[0][0] == second[2][0] == 3.0
+    assert second[1] == 6.0
+
+
 def test_float32_stays_float32():
     f = rg.value_and_grad(lambda x: np.sum(np.exp(x) * 2))
     loss, gradient = f(X.astype("float32"))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numpy import asarray
 
 import relgraph as rg
 from relgraph.errors import (
     ArgumentError,
     DomainError,
     DTypeError,
-    ImmutableGraphError,
     UnknownTagError,
     UnsupportedAttributeError,
 )
@@ -203,15 +203,15 @@ def test_iteration_yields_tracers():
         (lambda x: len(x[x > 0]), ArgumentError, "size is not known while tracing"),
         (lambda x: list(x[x > 0]), ArgumentError, "first dimension of known size"),
         (lambda x: list(x[0]), ArgumentError, "a scalar cannot be iterated over"),
-        (np.asarray, ArgumentError, r"(?s)makes a NumPy array.*Leave np.asarray out"),
-        (lambda x: np.array([x[0], 1]), ArgumentError, r"(?s)makes a NumPy array.*np\.stack"),
+        (asarray, ArgumentError, r"(?s)makes a NumPy array.*by this name"),
+        (lambda x: asarray([x[0], 1]), ArgumentError, r"(?s)makes a NumPy array.*np\.stack"),
         (lambda x: np.partition(x, 1), ArgumentError, r"(?s)np\.partition is not.*np\.sort\(x\)"),
         (np.argwhere, ArgumentError, r"(?s)np\.argwhere is not supported.*np\.where"),
-        (lambda x: x.sort(), UnsupportedAttributeError, r"(?s)attribute 'sort'.*a new array"),
+        (lambda x: x.partition(1), UnsupportedAttributeError, r"(?s)'partition'.*np\.sort"),
         (lambda x: x.tolist(), UnsupportedAttributeError, r"(?s)'tolist'.*call tolist"),
         (lambda x: x.nbytes, UnsupportedAttributeError, "NumPy's attribute 'nbytes'"),
         (lambda x: x.nonsense, AttributeError, "no attribute 'nonsense'"),
-        (lambda x: x.__setitem__(0, 1), ImmutableGraphError, r"x\.at\[key\]\.set"),
+        (lambda x: x[0].__setitem__((), 1), ArgumentError, r"(?s)elements of a scalar.*np\.zeros"),
         (lambda x: {x: 1}, TypeError, "unhashable"),
         (lambda x: x.astype("int64") ** -1, DomainError, "negative integer powers"),
     ],
@@ -243,7 +243,8 @@ def test_updates_of_traced_arrays():
 
 def test_a_traced_function_may_call_another():
     inner = traced(lambda x, s: x * s)
-    outer = traced(lambda x, s: inner(x, s) + inner(x, 2) + inner(np.ones(2), 3.0))
+    ones = np.ones(2)
+    outer = traced(lambda x, s: inner(x, s) + inner(x, 2) + inner(ones, 3.0))
     x = values("float32", 2)
     assert_same(outer(x, 4), x * 4 + x * 2 + np.ones(2) * 3.0)
     assert programs(outer) == 1
@@ -299,7 +300,7 @@ def test_decorators():
 
 
 def test_errors_leave_nothing_behind():
-    compiled = traced(lambda x, flag: x.sort() if flag else x)
+    compiled = traced(lambda x, flag: x.tolist() if flag else x)
     with pytest.raises(UnsupportedAttributeError):
         compiled(np.ones(2), True)
     assert programs(compiled) == 0
@@ -435,39 +436,6 @@ def test_graphs_made_while_tracing_take_traced_indices():
     assert once.tolist() == expected.tolist()
     assert is_two.tolist() == [False, True, True]
     assert gathered.tolist() == expected[i].tolist()
-
-
-def add_in_place(A):
-    A += 1
-    return A
-
-
-def add_to_a_view(A):
-    row = A[0]
-    row *= 2
-    return A
-
-
-def add_to_a_view_of_a_result(A):
-    B = A * 2
-    first = B.T[1:]
-    first -= 1
-    return B
-
-
-@pytest.mark.parametrize(
-    ("function", "named"),
-    [
-        (add_in_place, "its argument 'A'"),
-        (add_to_a_view, "its argument 'A'"),
-        (add_to_a_view_of_a_result, "an array"),
-    ],
-)
-def test_what_numpy_changes_for_others_raises(function, named):
-    A = np.ones((2, 2))
-    with pytest.raises(ArgumentError, match=f"changes {named} in place"):
-        rg.jit(function)(A)
-    assert (A == 1).all()
 
 
 def test_a_name_of_a_new_array_may_be_assigned_to():

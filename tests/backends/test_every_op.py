@@ -56,6 +56,10 @@ EXACT = {
     "Dim": (lambda x, y, v, k: rg.dim(x, 1) + k, lambda x, y, v, k: x.shape[1] + k),
     # A value does not change, so that its differential is zero.
     "Differential": (lambda x, y, v, k: differentials.d(x), lambda x, y, v, k: np.zeros_like(x)),
+    "NoPartial": (
+        lambda x, y, v, k: differentials.no_partial(x),
+        lambda x, y, v, k: 0 * np.ones_like(x),
+    ),
     "StopGradient": (lambda x, y, v, k: differentials.stop_gradient(x), lambda x, y, v, k: x),
     "Concatenate": both(lambda x, y, v, k: np.concatenate([x, y, x])),
     "Stack": both(lambda x, y, v, k: np.stack([x, y], axis=1)),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
 import relgraph as rg
 from relgraph.derivatives.forward import jvp
@@ -28,6 +29,7 @@ CONSTANT = {
     "PermutationSign": "a sign, constant in each region", "Unique": "tested for integers",
     "StopGradient": "taken for a constant",
     "Differential": "only in relations",
+    "NoPartial": "only in relations",
 }  # fmt: skip
 # Ops of floats without a derivative.
 UNDEFINED = {
@@ -132,3 +134,14 @@ def test_ops_without_derivatives_are_named():
     for y in (rg.schur(a)[1], rg.qz(a, a)[0], rg.unique(a[0])):
         with pytest.raises(rg.errors.DerivativeError, match="has no differential"):
             vjp([y], [y], [a])
+
+
+def test_an_order_that_varies_is_refused_in_both_modes():
+    v, x = rg.scalars("v x")
+    y = rg.kv(v, x)
+    with pytest.raises(rg.errors.DerivativeError, match="no derivative with respect to"):
+        rg.grad(y, v)
+    with pytest.raises(rg.errors.DerivativeError, match="no derivative with respect to"):
+        rg.jvp(y, v, 1.0)
+    expected = -(scipy.special.kv(1.5, 2.0) + scipy.special.kv(3.5, 2.0)) / 2
+    assert rg.evaluate(rg.grad(y, x), {v: 2.5, x: 2.0}) == pytest.approx(expected, rel=1e-12)

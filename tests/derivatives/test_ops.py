@@ -158,6 +158,9 @@ for shape in ((4, 4), (2, 3, 3)):
     same(f"qr{shape}", lambda m, a: m.linalg.qr(a)[1] ** 2, normal(*shape))
 same("q", lambda m, a: m.linalg.qr(a)[0] ** 2, normal(5, 3))
 same("solve", lambda m, a, b: m.linalg.solve(a, b), spd(3, 3) + 0.1 * normal(3, 3), normal(3, 2))
+for assume in ("symmetric", "spd"):
+    case(f"solve_{assume}", lambda a, b, s=assume: rg.solve(a + a.mT, b, assume=s),
+         lambda a, b: np.linalg.solve(a + a.T, b), spd(3, 3), normal(3, 2))  # fmt: skip
 same("solve_vector", lambda m, a, b: m.linalg.solve(a, b), spd(3, 3), normal(3))
 same("solve_batch", lambda m, a, b: m.linalg.solve(a, b), spd(2, 3, 3), normal(2, 3, 2))
 for lower, trans, unit in itertools.product((True, False), (0, 1), (True, False)):

@@ -226,7 +226,86 @@ def traced_dataclass():
 @mistake
 def traced_method():
     """a method of NumPy's arrays that graphs do not have"""
-    return rg.jit(lambda a: a.sort(), target="numpy")(np.ones(3))
+    return rg.jit(lambda a: a.partition(1), target="numpy")(np.ones(3))
+
+
+def add_in_place(x, y):
+    x += y
+
+
+@mistake
+def conversion_in_place():
+    """a result in place that does not convert to the dtype of the array"""
+    return rg.jit(add_in_place, target="numpy")(np.ones(3, "int64"), np.ones(3))
+
+
+@mistake
+def shape_in_place():
+    """a result in place of another shape"""
+    return rg.jit(add_in_place, target="numpy")(np.ones(3), np.ones((2, 3)))
+
+
+@mistake
+def read_only_argument():
+    """an argument that is changed in place and is read-only"""
+    array = np.ones(3)
+    array.flags.writeable = False
+    return rg.jit(add_in_place, target="numpy")(array, np.ones(3))
+
+
+@mistake
+def overlapping_arguments():
+    """arguments that overlap, of which one is changed in place"""
+    array = np.ones(4)
+    return rg.jit(add_in_place, target="numpy")(array[1:], array[:-1])
+
+
+@mistake
+def reshaped_argument():
+    """an argument in another order than C that is changed through a reshaped view"""
+    return rg.jit(lambda x: x.reshape(-1).fill(1), target="numpy")(np.ones((2, 3), order="F"))
+
+
+@mistake
+def scalar_item():
+    """an assignment to a scalar in a traced function"""
+    return rg.jit(lambda x: np.sum(x).__setitem__((), 1), target="numpy")(np.ones(3))
+
+
+@mistake
+def broadcast_item():
+    """an assignment to a broadcast array"""
+
+    def function(x):
+        np.broadcast_to(x, (2, 3))[0] = 1
+
+    return rg.jit(function, target="numpy")(np.ones(3))
+
+
+@mistake
+def view_or_copy():
+    """a write to an array that NumPy may have copied"""
+
+    def function(x):
+        turned = x.T + 1
+        flat = turned.reshape(-1)
+        flat[0] = 1
+        return turned
+
+    return rg.jit(function, target="numpy")(np.ones((2, 3)))
+
+
+@mistake
+def array_from_outside():
+    """a traced result that goes to an array from outside"""
+    array = np.ones(3)
+    return rg.jit(lambda x: np.add(x, 1, out=array), target="numpy")(np.ones(3))
+
+
+@mistake
+def changed_container():
+    """a list of arguments that a traced function changes"""
+    return rg.jit(lambda x: x.append(x[0]), target="numpy")([np.ones(3)])
 
 
 # Extending relgraph, and what a machine does not have.

@@ -525,3 +525,13 @@ def duplicate_name():
     database = rg.RewriteDatabase()
     database.register(distribute_matmulo, "canonicalize")
     database.register(distribute_matmulo.reversed, "canonicalize", name="distribute_matmulo")
+
+
+# Formulas.
+
+
+@mistake
+def no_antiderivative():
+    """an antiderivative that is not found"""
+    t = rg.scalar("t")
+    return rg.antiderivative(rg.exp(t**2), t)

@@ -146,7 +146,7 @@ def test_arguments_nearly_right_are_told(call, fix):
         (lambda: rnp.linalg.eigg, "linalg has no eigg", "linalg.eigh"),
         (lambda: rnp.linalg.eig, "linalg has no eig", "of a symmetric one write np.linalg.eigh(A)"),
         (lambda: rnp.cumsumm, "no cumsumm", "Did you mean relgraph.numpy.cumsum"),
-        (lambda: rnp.searchsorted, "no searchsorted", "Count: np.sum"),
+        (lambda: rnp.partition, "no partition", "Write np.sort(x)"),
         (lambda: rg.rewrite_grap, "relgraph has no rewrite_grap", "relgraph.rewrite_graph"),
         (lambda: rg.vstack, "relgraph has no vstack", "Write relgraph.numpy.vstack."),
         (lambda: rnp.qqqq, "no qqqq", "dir(relgraph.numpy) lists"),

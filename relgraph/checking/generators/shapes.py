@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.db.catalogue import THEMES, relations_of
-from relgraph.errors import DTypeError
+from relgraph.errors import ArgumentError, DTypeError
 from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.elementwise import Elementwise, Row
 from relgraph.ops.indexing.composition import operands_of
@@ -206,7 +206,7 @@ def _choices(clause: Clause, v: PatternVariable, field: str) -> list[Any]:
     if name == "axis":
         kinds = frozenset.intersection(*axis_kinds(clause)[v].values())
         return [x for x in ONE_AXIS + PARAMETERS[name] if type(x) in kinds]
-    choices = PARAMETERS[name]
+    choices = PARAMETERS[name] if name in PARAMETERS else _declared(clause, v, name)
     # The operands supply the unknown sizes of a shape, and parts of a key.
     nodes = [x for x in _nodes(clause.left, clause.right) if isinstance(x.op, OpPattern)]
     supplied = {
@@ -215,6 +215,20 @@ def _choices(clause: Clause, v: PatternVariable, field: str) -> list[Any]:
         if v in x.op.params and (traits(x.op).takes_shape or takes_key(x.op))
     }
     return [s for s in choices if _operands_of(s) in supplied] or choices if supplied else choices
+
+
+def _declared(clause: Clause, v: PatternVariable, name: str) -> list[Any]:
+    """Return the values that the class of an op says a parameter of its own may have."""
+    nodes = [x for x in _nodes(clause.left, clause.right) if isinstance(x.op, OpPattern)]
+    classes = [x.op.cls for x in nodes if v in x.op.params]
+    choices = [x for cls in classes for x in cls.choices.get(name, ())]
+    if not choices:
+        raise ArgumentError(
+            f"rg.check has no values to try for the parameter {name!r} of {classes[0].__name__}",
+            {"clause": clause},
+            f"Name some in the class of the op: choices = {{{name!r}: [...]}}.",
+        )
+    return choices
 
 
 def _operands_of(parameter: Any) -> int:

@@ -71,7 +71,7 @@ def value(
         else:
             try:
                 result = _step(x, [done[y] for y in x.inputs], rng, eps)
-            except (ZeroDivisionError, ValueError, OverflowError, TypeError) as error:
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
                 raise Undefined(str(error)) from None
         done[x] = result
         _require_numbers(x, result)

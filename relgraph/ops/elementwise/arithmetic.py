@@ -171,7 +171,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
         constants=((1, 0), (2, CHEAP), (0.5, DIVIDE)),
         measure=(8, (2, 1)),
         meaning=lambda mp, x, y: mp.power(x, y),
-        derivative=lambda op, r, x, y: (y * op.power(x, y - 1), r * op.log(x)),
+        derivative=lambda op, r, x, y: (y * op.power(x, y - 1), op.xlogy(r, x)),
         cpu=Cpu(
             float="power({0}, {1})", integer="int_power({0}, {1}, {one})", plain=True, share=LONG
         ),

@@ -122,10 +122,10 @@ def take(x: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     axis = None if is_axis_of_scalar(axis, x.ndim) else axis  # as NumPy's
     lead = 0 if axis is None else normalise_axis(axis, x.ndim, "take") + x.ndim
     whole = ravel(x) if axis is None else x
-    return along(whole, lead, _moved_inside(indices, dim(whole, lead), mode))
+    return along(whole, lead, moved_inside(indices, dim(whole, lead), mode))
 
 
-def _moved_inside(indices: Any, size: Any, mode: str) -> Any:
+def moved_inside(indices: Any, size: Any, mode: str) -> Any:
     """Return indices of an axis of that size, moved into its range as ``mode`` says."""
     if mode == "raise":
         return indices

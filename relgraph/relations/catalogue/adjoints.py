@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
-from relgraph.numpy.creation import arange
 from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum
@@ -28,23 +27,19 @@ from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
+from relgraph.relations.catalogue.differentials import count_to, dtype_of
 from relgraph.relations.catalogue.updates import distincto
 from relgraph.relations.differentiation import adjoint, varieso
-from relgraph.relations.kanren.goals import calco, floato
-
-
-def dtype_of(x: Any) -> str:
-    """Return the name of a dtype."""
-    return str(x.dtype.name)
+from relgraph.relations.kanren.goals import calco, checko, floato
 
 
 def axes_of(a: Any, x: Any) -> tuple[int, ...]:
-    """Return the reduced axes, also where all are."""
+    """Return the axes that a reduction removes; None stands for all."""
     return tuple(range(-x.ndim, 0)) if a is None else a
 
 
 def reduced_size(a: Any, x: Any) -> Any:
-    """Return how many elements one mean is of."""
+    """Return the number of elements of each mean."""
     sizes = [x.shape[i] for i in axes_of(a, x)]
     total = 1
     for size in sizes:
@@ -52,15 +47,15 @@ def reduced_size(a: Any, x: Any) -> Any:
     return constant(total, x.dtype) if isinstance(total, int) else Cast(x.dtype.name)(total)
 
 
-def undone(a: Any) -> tuple[int, ...]:
-    """Return the permutation that undoes one."""
+def inverse_permutation(a: Any) -> tuple[int, ...]:
+    """Return the permutation that undoes another one."""
     n = len(a)
     return tuple((np.argsort([i % n for i in a]) - n).tolist())
 
 
 @adjoint
 def pair_addo(g, x, y):
-    """<g, x + y> = <g, x> + <g, y>, and so for differences."""
+    """<g, x + y> = <g, x> + <g, y>, and <g, x - y> = <g, x> + <-g, y>."""
     yield pair(g, x + y), pair(g, x) + pair(g, y)
     yield pair(g, x - y), pair(g, x) + pair(-g, y)
 
@@ -95,13 +90,24 @@ def pair_casto(g, x, t, u):
     return pair(g, Cast(t)(x)), pair(Cast(u)(g), x)
 
 
-# Reductions and what runs along an axis.
+# Reductions.
+
+
+def numbero(g: Any) -> Any:
+    """Relate nodes without dimensions."""
+    return checko(is_number, g, label=f"{g!r} is a number")
+
+
+def is_number(g: Any) -> bool:
+    """Return True for a node without dimensions."""
+    return bool(g.ndim == 0)
 
 
 @adjoint
 def pair_sumo(g, x, a, b):
     """<g, sum(x, a)> = <expand_dims(g, a), x>."""
     yield pair(g, Sum(a, True)(x)), pair(g, x)
+    yield pair(g, Sum(a, False)(x)), pair(g, x), numbero(g)
     yield pair(g, Sum(a, False)(x)), pair(ExpandDims(b)(g), x), calco(b, axes_of, a, x)
 
 
@@ -109,6 +115,7 @@ def pair_sumo(g, x, a, b):
 def pair_meano(g, x, a, b, n):
     """<g, mean(x, a)> = <expand_dims(g, a) / n, x>, n being the number of elements of a mean."""
     yield pair(g, Mean(a, True)(x)), pair(g / n, x)
+    yield pair(g, Mean(a, False)(x)), pair(g / n, x), numbero(g)
     yield pair(g, Mean(a, False)(x)), pair(ExpandDims(b)(g / n), x), calco(b, axes_of, a, x)
 
 
@@ -117,7 +124,11 @@ def einsum_back(subscripts: str, i: int) -> str | None:
     operands, result = subscripts.split("->")
     names = operands.split(",")
     rest = [name for k, name in enumerate(names) if k != i]
-    if set(names[i]) - set(result).union(*rest) or len(set(names[i])) < len(names[i]):
+    if (
+        i >= len(names)
+        or set(names[i]) - set(result).union(*rest)
+        or len(set(names[i])) < len(names[i])
+    ):
         return None
     return ",".join([result, *rest]) + "->" + names[i]
 
@@ -160,7 +171,7 @@ def pair_checko(g, x, c, m, s):
     yield pair(g, SpecifyShape(s)(x)), pair(g, x)
 
 
-@adjoint(where=lambda a, b: calco(b, undone, a))
+@adjoint(where=lambda a, b: calco(b, inverse_permutation, a))
 def pair_transposeo(g, x, a, b):
     """<g, transpose(x, a)> = <transpose(g, b), x>, where b undoes a."""
     return pair(g, Transpose(a)(x)), pair(Transpose(b)(g), x)
@@ -206,7 +217,7 @@ def held_by_last(s: Any, k: Any, x: Any) -> Any:
     count = 1
     for n in numbers:
         count = count * n
-    places = reshape(arange(count), numbers)
+    places = reshape(count_to(count), numbers)
     owners = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), places, *k)
     return equal(Index(s)(owners, *k), places)
 
@@ -251,22 +262,23 @@ def part_of_join(g: Any, k: int, before: Any, x: Any) -> Any:
     return g[(..., slice(start, start + x.shape[k]), *rest)]
 
 
-def layer_of_stack(g: Any, k: int, before: Any) -> Any:
-    """Return the part of ``g`` that an operand of a stack has there."""
-    return g[(..., len(before), *[slice(None)] * (-1 - k))]
+def part_and_rest(g: Any, k: int, before: Any, x: Any, after: Any) -> Any:
+    """Return the inner product with one operand of a join, and with the join of the others."""
+    rest = Concatenate(k)(*before, zeros_like(x), *after)
+    return pair(part_of_join(g, k, before, x), x) + pair(g, rest)
 
 
-@adjoint(where=lambda x, z: (varieso(x), calco(z, zeros_like, x)))
-def pair_joino(g, a, x, b, k, z, h):
+def layer_and_rest(g: Any, k: int, before: Any, x: Any, after: Any) -> Any:
+    """Return the inner product with one operand of a stack, and with the stack of the others."""
+    layer = g[(..., len(before), *[slice(None)] * (-1 - k))]
+    return pair(layer, x) + pair(g, Stack(k)(*before, zeros_like(x), *after))
+
+
+@adjoint(where=lambda x: varieso(x))
+def pair_joino(g, a, x, b, k, r):
     """<g, concatenate(a, x, b)> = <part of g, x> + <g, concatenate(a, 0, b)>, and so for stack."""
-    joined = calco(h, part_of_join, g, k, a, x)
-    yield (
-        pair(g, Concatenate(k)(*a, x, *b)),
-        pair(h, x) + pair(g, Concatenate(k)(*a, z, *b)),
-        joined,
-    )
-    layered = calco(h, layer_of_stack, g, k, a)
-    yield pair(g, Stack(k)(*a, x, *b)), pair(h, x) + pair(g, Stack(k)(*a, z, *b)), layered
+    yield pair(g, Concatenate(k)(*a, x, *b)), r, calco(r, part_and_rest, g, k, a, x, b)
+    yield pair(g, Stack(k)(*a, x, *b)), r, calco(r, layer_and_rest, g, k, a, x, b)
 
 
 RELATIONS = relations_in(globals())

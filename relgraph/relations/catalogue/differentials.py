@@ -4,10 +4,8 @@ The right sides are linear in the differentials.  Forward mode puts tangents in 
 reverse mode transposes them by :mod:`relgraph.relations.catalogue.adjoints`, and rewriting by these
 relations alone gives derivatives as formulas.  No mode runs them.
 
-J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., is cited as MN, and
-M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation, 2008, as Giles.  Where no source is given, it is the sum, product or chain rule of
-MN, chapter 5.
+J. R. Magnus and H. Neudecker, Matrix Differential Calculus, 3rd ed., is cited as MN.  Where no
+source is given, it is the sum, product or chain rule of MN, chapter 5.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from relgraph.ir.op import GetItem
+from relgraph.ir.node import constant
 from relgraph.numpy.creation import arange
 from relgraph.ops import elementwise
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
-from relgraph.ops.differentials import d, inner_product
+from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.indexing.index import Index
@@ -33,11 +31,9 @@ from relgraph.ops.indexing.update import (
     SetIndex,
 )
 from relgraph.ops.inputs import Assume
-from relgraph.ops.linalg.blocks import BlockDiag, Kron
-from relgraph.ops.linalg.solve import Det, Inv, Slogdet
 from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.reductions import Bottom, LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum, Top
-from relgraph.ops.shape import ExpandDims, reshape
+from relgraph.ops.shape import ExpandDims, broadcast_to, reshape
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.updates import distincto
@@ -47,8 +43,6 @@ from relgraph.relations.relation import Relation
 
 clip, where = Elementwise("clip"), elementwise.where
 maximum, minimum = elementwise.maximum, elementwise.minimum
-kron, block_diag = Kron(), BlockDiag()
-inv, det, slogdet, second = Inv(), Det(), Slogdet(), GetItem(1)
 
 
 def axes_of(a: int) -> tuple[int, ...]:
@@ -66,9 +60,9 @@ def elementwise_differential(name: str) -> Relation:
         result = op(*operands)
         partials = derivative(elementwise, result, *operands)
         terms = [
-            d(x) if _is(p, 1) else -d(x) if _is(p, -1) else p * d(x)
+            no_partial(d(x)) if p is None else _times(p, d(x))
             for p, x in zip(partials, operands, strict=True)
-            if p is not None and not _is(p, 0)
+            if not _is(p, 0)
         ]
         total = terms[0] if terms else 0 * d(operands[0])
         for term in terms[1:]:
@@ -82,6 +76,10 @@ def elementwise_differential(name: str) -> Relation:
     )
     sides.__doc__ = f"The differential of {name}, by the chain rule.\n\nSource: MN, chapter 5."
     return differential(sides, name=f"d_{name}o")  # type: ignore[no-any-return]
+
+
+def _times(partial: Any, dx: Any) -> Any:
+    return dx if _is(partial, 1) else -dx if _is(partial, -1) else partial * dx
 
 
 def _is(x: Any, number: int) -> bool:
@@ -105,7 +103,10 @@ def d_whereo(c, x, y):
 
 @differential
 def d_maximumo(x, y):
-    """d(maximum(x, y)) is d(x) or d(y), and their mean where x = y; so for minimum."""
+    """d(maximum(x, y)) is that of the larger operand, and the mean of both where x = y.
+
+    The differential of the minimum is that of the smaller operand.
+    """
     mean = 0.5 * (d(x) + d(y))
     yield d(maximum(x, y)), where(x > y, d(x), where(elementwise.equal(x, y), mean, d(y)))
     yield d(minimum(x, y)), where(x < y, d(x), where(elementwise.equal(x, y), mean, d(y)))
@@ -113,7 +114,7 @@ def d_maximumo(x, y):
 
 @differential
 def d_clipo(x, a, b):
-    """d(clip(x, a, b)) is d(a) below a, d(b) above b, and d(x) else, on the bounds too."""
+    """d(clip(x, a, b)) is d(a) below a, d(b) above b, and d(x) otherwise, also on the bounds."""
     return d(clip(x, a, b)), where(maximum(x, a) > b, d(b), where(x < a, d(a), d(x)))
 
 
@@ -134,7 +135,7 @@ def d_outero(x, y):
 
 @differential
 def d_softmaxo(x, a, b):
-    """d(softmax(x)) = y (d(x) - sum(y d(x))), y = softmax(x), and log_softmax likewise."""
+    """d(y) = y (d(x) - sum(y d(x))) for y = softmax(x); d(log(y)) = d(x) - sum(y d(x))."""
     y, z = Softmax(a)(x), LogSoftmax(a)(x)
     one = calco(b, axes_of, a)
     yield d(y), y * (d(x) - Sum(b, True)(y * d(x))), one
@@ -148,7 +149,7 @@ def dtype_of(x: Any) -> str:
 
 @differential(where=lambda x, t: calco(t, dtype_of, x))
 def d_maxo(x, a, k, t):
-    """d(max(x)) is the mean of d(x) over the elements that are the largest; min likewise.
+    """d(max(x)) is the mean of d(x) over the largest elements, and d(min(x)) over the smallest.
 
     With an initial value of -infinity, the maximum of nothing has the differential 0.
     """
@@ -186,10 +187,10 @@ def d_logsumexpo(x, a, k):
 
 @differential(where=lambda x, t: calco(t, dtype_of, x))
 def d_updateo(x, v, s, k, t):
-    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and so for add.
+    """d(x.at[s].set(v)) = d(x).at[s].set(d(v)), and d(x.at[s].add(v)) = d(x).at[s].add(d(v)).
 
-    Multiplication sets the part to x[s] v where no element is named twice.  Of x[s] and v, those
-    that are the maximum share its differential, and so for the minimum.
+    ``multiply`` sets the part to x[s] v, if the key names no element twice.  For ``max`` and
+    ``min``, the differential is the mean of those of the operands that equal the result.
     """
     for update in (SetIndex, AddIndex):
         yield d(update(s)(x, v, *k)), update(s)(d(x), d(v), *k)
@@ -229,7 +230,7 @@ def d_einsumo(s, u, v, w, x):
 
 
 def others(u: Any, axis: int) -> Any:
-    """Return for each element the product of the other ones along an axis."""
+    """Return, for each element, the product of the other elements along an axis."""
     rest = [slice(None)] * (-1 - axis)
     one = 0 * u[(..., slice(0, 1), *rest)] + 1
 
@@ -243,7 +244,7 @@ def others(u: Any, axis: int) -> Any:
 
 
 def other_factors(a: Any, u: Any) -> Any:
-    """Return for each element the product of the others that a product takes."""
+    """Return, for each element, the product of the other elements that ``prod`` multiplies."""
     axes = tuple(range(-u.ndim, 0)) if a is None else a
     if len(axes) == 1:
         return others(u, axes[0])
@@ -255,13 +256,15 @@ def other_factors(a: Any, u: Any) -> Any:
     return transpose(reshape(others(flat, -1), turned.shape), inverse)
 
 
-@differential
-def d_prodo(u, a, k, c):
-    """d(prod(u)) = sum(c d(u)) along one axis or all, c being the product of the others.
+def product_differential(a: Any, k: bool, u: Any, du: Any) -> Any:
+    """Return the sum of each d(u) times the product of the others."""
+    return Sum(a, k)(other_factors(a, u) * du)
 
-    It is right at zeros, too.
-    """
-    yield d(Prod(a, k)(u)), Sum(a, k)(c * d(u)), calco(c, other_factors, a, u)
+
+@differential
+def d_prodo(u, a, k, x):
+    """d(prod(u)) is the sum of each d(u) times the product of the others, also at zeros."""
+    return d(Prod(a, k)(u)), x, calco(x, product_differential, a, k, u, d(u))
 
 
 @differential
@@ -270,16 +273,23 @@ def d_cumprodo(u, a):
     return d(Cumprod(a)(u)), Cumprod(a)(u) * Cumsum(a)(d(u) / u)
 
 
-def along(x: Any, places: Any, axis: int) -> Any:
-    """Return the elements of ``x`` at some places along an axis, for each of its lines."""
+def count_to(n: Any) -> Any:
+    """Return the integers below a size, which may be known at the call only."""
+    if isinstance(n, int):
+        return arange(n)
+    return Cumsum(-1)(broadcast_to(constant(1, "int64"), (n,))) - 1
+
+
+def along(x: Any, indices: Any, axis: int) -> Any:
+    """Return elements of ``x`` along an axis by their indices, as ``take_along_axis``."""
     if x.ndim == 1:
-        return x[places]
-    x, places = moveaxis(x, axis, -1), moveaxis(places, axis, -1)
+        return x[indices]
+    x, indices = moveaxis(x, axis, -1), moveaxis(indices, axis, -1)
     shape, n = x.shape, x.shape[-1]
     flat = reshape(x, (-1,))
-    lines = reshape(places, (-1, n))
-    at = lines + ExpandDims((-1,))(arange(lines.shape[0]) * n)
-    return moveaxis(reshape(flat[reshape(at, (-1,))], shape), -1, axis)
+    lines = reshape(indices, (-1, n))
+    positions = lines + ExpandDims((-1,))(count_to(lines.shape[0]) * n)
+    return moveaxis(reshape(flat[reshape(positions, (-1,))], shape), -1, axis)
 
 
 def sorted_along(x: Any, u: Any, axis: int) -> Any:
@@ -288,15 +298,18 @@ def sorted_along(x: Any, u: Any, axis: int) -> Any:
 
 
 def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
-    """Return the elements of ``x`` at the last place where ``u`` has been as extreme as ``y``."""
-    n = arange(u.shape[axis])
+    """Return the elements of ``x`` at the last index so far at which ``u`` equals ``y``."""
+    n = count_to(u.shape[axis])
     n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
     return along(x, Cummax(axis)(where(elementwise.equal(u, y), n, 0)), axis)
 
 
 @differential
 def d_sorto(u, a, x):
-    """d(sort(u)) = d(u)[argsort(u)], and so for cummax and cummin; of ties, one is taken."""
+    """d(sort(u)) = d(u)[argsort(u)], and d(cummax(u)) is d(u) at the last index of the maximum.
+
+    The differential of cummin is d(u) at the last index of the minimum.
+    """
     yield d(Sort(a)(u)), x, calco(x, sorted_along, d(u), u, a)
     for running in (Cummax, Cummin):
         y = running(a)(u)

@@ -162,9 +162,9 @@ def solve_upper_triangularo(A, b):
 
 @identity(tags=SPECIALIZE, specials="assumes_finite")
 def solve_transposed_triangleo(A, b):
-    """solve(A', b) reads the other triangle of A, with its flag for the transpose.
+    """solve(tril(A'), b) = solve(triu(A)', b), and so for the other triangle and for transposes.
 
-    Source: BLAS, trsm: the argument transa.
+    Source: tril(A') = triu(A)'.
     """
     for low, trans, unit in product((True, False), (0, 1), (True, False)):
         yield (

@@ -22,7 +22,7 @@ from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.adjoints import zeros_like
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.differentiation import adjoint, varieso
-from relgraph.relations.kanren.goals import calco, checko, facto
+from relgraph.relations.kanren.goals import calco, checko, facto, floato
 
 
 @adjoint
@@ -82,22 +82,16 @@ def pair_traceo(g, A, e):
     return pair(g, Trace()(A)), pair(ExpandDims((-2, -1))(g) * e, A)
 
 
-def first_block(g: Any, A: Any) -> Any:
-    """Return the block of ``g`` where the first of two diagonal blocks is."""
+def block_products(g: Any, A: Any, B: Any) -> Any:
+    """Return the inner products of two diagonal blocks with the parts of ``g`` where they are."""
     m, n = A.shape[-2:]
-    return g[..., :m, :n]
+    return pair(g[..., :m, :n], A) + pair(g[..., m:, n:], B)
 
 
-def second_block(g: Any, A: Any) -> Any:
-    """Return the block of ``g`` after the first."""
-    m, n = A.shape[-2:]
-    return g[..., m:, n:]
-
-
-@adjoint(where=lambda g, A, h, k: (calco(h, first_block, g, A), calco(k, second_block, g, A)))
-def pair_block_diago(g, A, B, h, k):
+@adjoint(where=lambda g, A, B, r: calco(r, block_products, g, A, B))
+def pair_block_diago(g, A, B, r):
     """<g, block_diag(A, B)> = <the first block of g, A> + <the second, B>."""
-    return pair(g, BlockDiag()(A, B)), pair(h, A) + pair(k, B)
+    return pair(g, BlockDiag()(A, B)), r
 
 
 def kron_parts(g: Any, A: Any, B: Any, which: int) -> Any:
@@ -141,7 +135,7 @@ def pair_doto(g, v, x):
 
 @adjoint(where=systemo)
 def pair_solveo(g, A, x):
-    """<g, solve(A, x)> = <solve(A.T, g), x>, where one triangle of A is read if A is definite."""
+    """<g, solve(A, x)> = <solve(A.T, g), x>, where A.T is A if it is symmetric or definite."""
     general, symmetric, definite = Solve("general"), Solve("symmetric"), Solve("spd")
     yield pair(g, general(A, x)), pair(general(T(A), g), x)
     yield pair(g, symmetric(A, x)), pair(symmetric(A, g), x), facto(A, "symmetric")
@@ -191,13 +185,13 @@ def pair_lu_solveo(g, F, p, b):
     yield pair(g, LUSolve(1)(F, p, b)), pair(LUSolve(0)(F, p, g), b)
 
 
-@adjoint(where=lambda q: varieso(q))
+@adjoint(where=lambda A, B, q: (varieso(q), floato(A), floato(B)))
 def pair_sylvestero(g, A, B, q):
     """<g, solve_sylvester(A, B, q)> = <solve_sylvester(A.T, B.T, g), q>."""
     return pair(g, SolveSylvester()(A, B, q)), pair(SolveSylvester()(T(A), T(B), g), q)
 
 
-@adjoint(where=lambda e: varieso(e))
+@adjoint(where=lambda A, e: (varieso(e), floato(A)))
 def pair_expm_frecheto(g, A, e):
     """<g, expm_frechet(A, e)> = <expm_frechet(A.T, g), e>.
 

@@ -156,13 +156,18 @@ def d_eigho(A, k):
     yield d(Eigvalsh(k)(A)), Diagonal(0)(turned)
 
 
+def kron_differential(A: Any, B: Any, dA: Any, dB: Any) -> Any:
+    """Return kron(d(A), B) + kron(A, d(B))."""
+    return kron(dA, B) + kron(A, dB)
+
+
 @differential
-def d_krono(A, B):
+def d_krono(A, B, x):
     """d(kron(A, B)) = kron(d(A), B) + kron(A, d(B)), and block_diag is linear in both.
 
     Source: MN, chapter 9.
     """
-    yield d(kron(A, B)), kron(d(A), B) + kron(A, d(B))
+    yield d(kron(A, B)), x, calco(x, kron_differential, A, B, d(A), d(B))
     yield d(block_diag(A, B)), block_diag(d(A), d(B))
 
 
@@ -233,11 +238,15 @@ def d_cho_solveo(L, b):
 
     Source: Giles, section 2.
     """
-    low, up = ChoSolve(True), ChoSolve(False)
-    x, dL = low(L, b), Tril(0)(d(L))
-    yield d(x), low(L, d(b) - (dL @ (T(L) @ x) + L @ (T(dL) @ x)))
-    y, dU = up(L, b), Triu(0)(d(L))
-    yield d(y), up(L, d(b) - (T(dU) @ (L @ y) + T(L) @ (dU @ y)))
+    for lower in (True, False):
+        solve = ChoSolve(lower)
+        x, one = solve(L, b), (Tril if lower else Triu)(0)
+        factor, dF = one(L), one(d(L))
+        if lower:
+            dA_x = dF @ (T(factor) @ x) + factor @ (T(dF) @ x)
+        else:
+            dA_x = T(dF) @ (factor @ x) + T(factor) @ (dF @ x)
+        yield d(x), solve(L, d(b) - dA_x)
 
 
 @differential

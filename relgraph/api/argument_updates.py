@@ -1,0 +1,153 @@
+"""Arguments that a traced function changes in place: the caller's arrays change, as with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.argument_conversion import array_of
+from relgraph.api.out_arguments import overlaps_itself
+from relgraph.api.traced_arguments import Leaves
+from relgraph.api.tracing import Tracer
+from relgraph.errors import ArgumentError, kind_of
+from relgraph.ir.node import Input
+from relgraph.ir.records import record
+
+_WORK = 100_000  # elements to compare before two arrays count as overlapping
+
+
+@record(eq=False)
+class Updates:
+    """The arguments that a trace changes, and what it needs to know of arguments.
+
+    Attributes
+    ----------
+    indices : tuple of int
+        Which arrays among the arguments, in order.
+    names : tuple of str
+        Their names.
+    by_order : bool
+        Whether arrays have to be in C order, because the function writes to reshaped arrays.
+    """
+
+    indices: tuple[int, ...]
+    names: tuple[str, ...]
+    by_order: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.indices) or self.by_order
+
+    def aliases(self, leaves: Leaves) -> dict[int, int]:
+        """Return the arguments that are another one: for each the first, by index.
+
+        Parameters
+        ----------
+        leaves : Leaves
+            The arguments of a call.
+
+        Raises
+        ------
+        ArgumentError
+            For an array that cannot be changed, or that overlaps with another one in part.
+        """
+        arrays = leaves.arrays
+        self._check(leaves)
+        aliases: dict[int, int] = {}
+        for i, name in zip(self.indices, self.names, strict=True):
+            for j, other in enumerate(arrays):
+                if i == j or not _overlap(arrays[i], other):
+                    continue
+                if not _same(arrays[i], other):
+                    raise ArgumentError(
+                        f"the traced function changes its argument {name!r} in place, and another "
+                        "argument is in a part of the same memory",
+                        {"shapes": f"{arrays[i].shape} and {other.shape}"},
+                        "Pass a copy of one of them, or make both views in the function.",
+                    )
+                first, second = sorted((i, j))
+                aliases[second] = min(first, aliases.get(second, first))
+        return aliases
+
+    def _check(self, leaves: Leaves) -> None:
+        for i, name in zip(self.indices, self.names, strict=True):
+            array, given = leaves.arrays[i], leaves.others.get(i)
+            reason = "is read-only" if not array.flags.writeable else ""
+            if overlaps_itself(array):
+                reason = "overlaps itself"
+            if given is not None and not np.may_share_memory(array, array_of(given)):
+                reason = f"is {kind_of(given)}, whose array is a copy"
+            if reason:
+                raise ArgumentError(
+                    f"the traced function changes its argument {name!r} in place, and the array "
+                    + reason,
+                    {"array": f"{array.dtype}, shape {array.shape}"},
+                    "Pass an array of NumPy that may be written, such as a copy.",
+                )
+        if self.by_order and not all(x.flags.c_contiguous for x in leaves.arrays):
+            raise ArgumentError(
+                "the traced function writes to arrays that it reshapes, and an argument is not in "
+                "C order, so that NumPy may make copies where the trace has views",
+                fix="Pass np.ascontiguousarray(x), or write x.reshape(shape).copy().",
+            )
+
+    def written(self, values: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        """Write new elements to the arguments, and return all values.
+
+        Parameters
+        ----------
+        values : sequence of array
+            The new elements, in order of the indices, then other results.
+        arrays : sequence of array
+            The arguments.
+        """
+        targets = [arrays[i] for i in self.indices]
+        own = [*targets, *[None] * (len(values) - len(targets))]
+        # A program may return values in the memory of arguments that it may overwrite.
+        safe = [
+            x.copy()
+            if isinstance(x, np.ndarray)
+            and any(np.may_share_memory(x, t) for t in targets if t is not target)
+            else x
+            for x, target in zip(values, own, strict=True)
+        ]
+        with np.errstate(over="ignore"):
+            for x, target in zip(safe, targets, strict=False):
+                if x is not target:
+                    np.copyto(target, x, casting="same_kind")
+        return safe
+
+
+def updates_of(tracers: Sequence[Tracer], inputs: Sequence[Input], by_order: bool) -> Updates:
+    """Return the arguments whose elements a trace has changed.
+
+    Parameters
+    ----------
+    tracers : sequence of Tracer
+        The arguments.
+    inputs : sequence of Input
+        Their inputs; arguments in one memory share the first.
+    by_order : bool
+        Whether writes depend on the order of elements in memory.
+    """
+    first: dict[int, int] = {}
+    for i, x in enumerate(tracers):
+        first.setdefault(id(x._storage), i)
+    changed = [i for i in first.values() if tracers[i]._storage.node is not inputs[i]]
+    return Updates(tuple(changed), tuple(inputs[i].name for i in changed), by_order)
+
+
+def _overlap(x: Any, y: Any) -> bool:
+    if not np.may_share_memory(x, y):
+        return False
+    try:
+        return np.shares_memory(x, y, max_work=_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Return True if two arrays have the same elements in the same memory."""
+    layouts = [(a.dtype, a.shape, a.strides, a.__array_interface__["data"]) for a in (x, y)]
+    return bool(layouts[0] == layouts[1])

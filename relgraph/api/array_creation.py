@@ -1,0 +1,220 @@
+"""NumPy's functions that make arrays, as a traced function calls them.
+
+``np.zeros(5)`` has no traced argument, so NumPy makes an array of its own, to which no traced value
+can be written.  While a thread traces, ``np.zeros`` is therefore another function for the traced
+code: it returns a tracer whose elements are known.  The module object of NumPy answers by thread
+and by caller, through properties of its class, so that other threads, and the code of NumPy, SciPy
+and other installed packages, see NumPy's own functions.  The class is NumPy's own again when the
+last trace ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.array_storage import Storage
+from relgraph.api.traced_views import viewed
+from relgraph.api.tracing import (
+    Tracer,
+    fresh,
+    operand,
+    running,
+    stacked,
+    traces,
+    unwrap,
+    wrap,
+)
+from relgraph.api.weak_scalar import WeakScalar
+from relgraph.ir import forks
+from relgraph.ir.node import as_variable
+from relgraph.ir.operators import FUNCTIONS
+from relgraph.ops.elementwise import cast
+
+Function = Callable[..., Any]
+
+
+def filled(value: Any) -> Any:
+    """Return an array of one number as a tracer, whose graph is the number, broadcast."""
+    made = wrap(value)
+    if type(made) is Tracer and value.size:
+        number = value[(0,) * value.ndim]
+        made._storage = Storage(FUNCTIONS["full"](value.shape, number, value.dtype), value)
+    return made
+
+
+def _zeros(zeros: Function, *args: Any, **kwargs: Any) -> Any:
+    return filled(zeros(*args, **kwargs))
+
+
+def _empty(empty: Function, *args: Any, **kwargs: Any) -> Any:
+    made = empty(*args, **kwargs)
+    made.fill(0)  # instead of whatever the memory held before
+    return filled(made)
+
+
+def _full(full: Function, shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    if traces(fill_value) or type(fill_value) is WeakScalar:
+        sizes = np.zeros(shape, "bool").shape
+        value = as_variable(operand(fill_value))
+        made = FUNCTIONS["broadcast_to"](value if dtype is None else cast(value, dtype), sizes)
+        return fresh(made, c_order=True)
+    made = full(shape, unwrap(fill_value), dtype, **kwargs)
+    return filled(made) if np.ndim(fill_value) == 0 else wrap(made)
+
+
+def _like(like: Function, a: Any, *args: Any, **kwargs: Any) -> Any:
+    made = like(a, *args, **kwargs)
+    return made if type(made) is Tracer else filled(made)
+
+
+def _array(array: Function, obj: Any, dtype: Any = None, *, copy: Any = True, **kwargs: Any) -> Any:
+    if not traces(obj):
+        return wrap(array(obj, dtype, copy=copy, **kwargs))
+    if not copy and type(obj) is Tracer and not obj._scalar and dtype in (None, obj.dtype):
+        return obj
+    node = obj.node if type(obj) is Tracer else stacked(obj)
+    made = fresh(node if dtype is None else cast(node, dtype), c_order=True)
+    ndmin = kwargs.get("ndmin", 0) - made.ndim
+    return made[(None,) * ndmin] if ndmin > 0 else made
+
+
+def _asarray(asarray: Function, a: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    return _array(np.array, a, dtype, copy=True if kwargs.get("copy") else None)
+
+
+def _ascontiguousarray(ascontiguousarray: Function, a: Any, dtype: Any = None) -> Any:
+    made = _asarray(np.asarray, a, dtype)
+    return viewed(lambda x: x, (np.atleast_1d(made),), {}, contiguous=True)
+
+
+def _new(function: Function, *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose result is in memory of its own, even if NumPy returns a view."""
+    made = function(*args, **kwargs)
+    return wrap(made.copy("K") if type(made) is np.ndarray and made.base is not None else made)
+
+
+_OF_NUMBERS = (
+    "append", "arange", "argsort", "column_stack", "concatenate", "copy", "cumprod", "cumsum",
+    "eye", "geomspace", "hstack", "identity", "indices", "linspace", "logspace", "outer", "pad",
+    "repeat", "roll", "sort", "stack", "tile", "tri", "tril", "triu", "vstack", "where",
+)  # fmt: skip
+
+_FUNCTIONS: dict[str, Function] = {
+    **dict.fromkeys(_OF_NUMBERS, _new),
+    "array": _array,
+    "asanyarray": _asarray,
+    "asarray": _asarray,
+    "ascontiguousarray": _ascontiguousarray,
+    "empty": _empty,
+    "empty_like": _like,
+    "full": _full,
+    "full_like": _like,
+    "ones": _zeros,
+    "ones_like": _like,
+    "zeros": _zeros,
+    "zeros_like": _like,
+}
+
+# Which code sees them.
+
+_OWN = ("numpy", "scipy", "relgraph")
+_INSTALLED = tuple({sysconfig.get_path(x) for x in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def _is_traced_code(frame: FrameType | None) -> bool:
+    """Return True for code that a trace runs, and False for that of NumPy and other packages."""
+    if frame is None:
+        return False
+    package = _package(frame)
+    if package in _OWN:
+        return False
+    if package != running()[-1].package and frame.f_code.co_filename.startswith(_INSTALLED):
+        return False
+    while frame is not None and _package(frame) != "relgraph":  # which runs the traced function
+        if frame.f_code.co_name == "<module>":  # a module that the traced function imports
+            return False
+        frame = frame.f_back
+    return True
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+@functools.cache
+def _traced(function: Function, name: str) -> Function:
+    made = _FUNCTIONS[name]
+
+    @functools.wraps(function)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        if not running():  # kept beyond the trace
+            return function(*args, **kwargs)
+        return made(function, *args, **kwargs)
+
+    return traced
+
+
+def _property(name: str) -> property:
+    def read(module: ModuleType) -> Any:
+        function = module.__dict__[name]
+        if running() and _is_traced_code(sys._getframe(1)):
+            return _traced(function, name)
+        return function
+
+    def write(module: ModuleType, value: Any) -> None:
+        module.__dict__[name] = value
+
+    def delete(module: ModuleType) -> None:
+        del module.__dict__[name]
+
+    return property(read, write, delete)
+
+
+class _TracedNumPy(ModuleType):
+    """The class of NumPy's module while a trace runs."""
+
+
+for _name in _FUNCTIONS:
+    setattr(_TracedNumPy, _name, _property(_name))
+
+_lock = forks.lock()
+_threads: list[int] = []  # the thread of each trace
+
+
+@contextmanager
+def creation_traced() -> Iterator[None]:
+    """Let the traced code of this thread make tracers with NumPy's functions."""
+    thread = threading.get_ident()
+    with _lock:
+        _threads.append(thread)
+        _set_class()
+    try:
+        yield
+    finally:
+        with _lock:
+            _threads.remove(thread)
+            _set_class()
+
+
+def _set_class() -> None:
+    if type(np) in (ModuleType, _TracedNumPy):  # and not that of another tool
+        np.__class__ = _TracedNumPy if _threads else ModuleType
+
+
+def _only_this_thread() -> None:
+    """Forget the traces of the parent's other threads, which a forked child does not have."""
+    thread = threading.get_ident()
+    _threads[:] = [x for x in _threads if x == thread]
+    _set_class()
+
+
+forks.in_child(_only_this_thread)

@@ -1,0 +1,232 @@
+"""What is differentiated: a graph, or a function of arrays on inputs of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from relgraph.api import graph_derivatives as graphs
+from relgraph.api.argument_conversion import array_of
+from relgraph.api.graph_derivatives import Nodes, check_floats, direction
+from relgraph.api.number_trace import NUMBERS
+from relgraph.api.pytrees import STATIC, filled, flattened, rebuilt
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import Tracer, argument, operand, wrap
+from relgraph.errors import ArgumentError, DerivativeError, kind_of
+from relgraph.ir.graph import substitute
+from relgraph.ir.node import Input, Variable, as_variable, fresh_input
+
+GRAPHS = (Variable, Tracer)
+
+
+def holds_graphs(value: Any, kinds: Any = GRAPHS) -> bool:
+    """Return True if a leaf of a container is a graph, or a traced array."""
+    if type(value) is np.ndarray or type(value) in NUMBERS:  # most arguments
+        return False
+    if isinstance(value, tuple | list):
+        return any([holds_graphs(x, kinds) for x in value])
+    if isinstance(value, dict):
+        return any([holds_graphs(x, kinds) for x in value.values()])
+    return isinstance(value, kinds)
+
+
+def node_of(x: Any, name: str, role: str = "argument") -> Variable:
+    """Return the node for an array, a number or a graph, or raise ArgumentError."""
+    x = operand(x)
+    if isinstance(x, STATIC):
+        raise ArgumentError(
+            f"the {role} {name} is {kind_of(x)}, not an array",
+            fix="Differentiate with respect to arrays and numbers, or containers of them.",
+        )
+    if not isinstance(x, (Variable, np.ndarray, np.generic, *NUMBERS)):
+        array = array_of(x)
+        x = x if array is None else array
+    return as_variable(x)
+
+
+class OnInputs:
+    """A function run on inputs that stand for some of its arguments.
+
+    Derivatives are taken with respect to these inputs, so that other occurrences of the arguments,
+    as in a function that also reads them from outside, count as constants.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays.
+    args, kwargs : tuple, dict
+        Its arguments.
+    positions : sequence of int
+        Which of ``args`` to differentiate with respect to.
+    has_aux : bool
+        Whether the function returns a pair whose second part is not differentiated.
+
+    Attributes
+    ----------
+    wrt : list of Input
+        The inputs.
+    result : object
+        What the function returned, with nodes as leaves.
+    aux : object
+        The second part.
+    outputs : list of Variable
+        The leaves of the result.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        positions: Sequence[int],
+        has_aux: bool = False,
+    ) -> None:
+        self._raw = holds_graphs((args, kwargs), Variable)
+        self._arguments: dict[Variable, Variable] = {}
+        self.wrt: list[Variable] = []
+        self.trees = [args[i] for i in positions]
+        replaced = [
+            rebuilt(x, self._leaf, f"argument_{i}") if i in positions else x
+            for i, x in enumerate(args)
+        ]
+        with nullcontext() if self._raw else tracing(function):
+            result = function(*replaced, **kwargs)
+        _check_unchanged(replaced[i] for i in positions)
+        self.aux = None
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise ArgumentError(
+                    f"has_aux=True is for a function that returns a pair, not {kind_of(result)}",
+                    fix="Return (loss, aux), or leave has_aux= out.",
+                )
+            result, self.aux = result
+        self.result = rebuilt(result, lambda x, name: node_of(x, name, "result"), "result")
+        self.outputs = [x for x, _ in flattened(self.result, "result") if x is not None]
+
+    def _leaf(self, x: Any, name: str) -> Any:
+        if x is None:
+            return None
+        node = node_of(x, name)
+        name, facts = (node.name, node.facts) if isinstance(node, Input) else (name, ())
+        check_floats(node, f"the argument {name}")
+        stands = fresh_input(name, node.type, facts)
+        self._arguments[stands] = node
+        self.wrt.append(stands)
+        return stands if self._raw else argument(stands)
+
+    def close(self, value: Any) -> Any:
+        """Return a container with the arguments in place of the inputs of each graph in it."""
+        leaves = [x for x, _ in flattened(value, "x")]
+        nodes = [x.node if type(x) is Tracer else x for x in leaves]
+        graphs = [x for x in nodes if isinstance(x, Variable)]
+        closed: Iterator[Variable] = iter(substitute(graphs, self._arguments))
+        results = [self._wrapped(next(closed)) if isinstance(x, Variable) else x for x in nodes]
+        rest = iter(results)
+        return rebuilt(value, lambda leaf, name: next(rest), "x")
+
+    def _wrapped(self, node: Variable) -> Any:
+        return node if self._raw else wrap(node)
+
+    def like_arguments(self, nodes: Sequence[Variable], single: bool) -> Any:
+        """Return one node for each input, in the structure of the arguments."""
+        trees = filled(list(self.trees), nodes)
+        return trees[0] if single else tuple(trees)
+
+    def like_result(self, nodes: Sequence[Variable]) -> Any:
+        """Return one node for each output, in the structure of the result."""
+        return filled(self.result, nodes)
+
+
+def one_output(traced: OnInputs) -> Variable:
+    """Return the only output of a function, or raise DerivativeError."""
+    if not isinstance(traced.result, Variable):
+        raise DerivativeError(
+            f"a gradient is of a number, and the function returned {kind_of(traced.result)}",
+            fix="Return one number; has_aux=True lets the function return a pair (loss, aux), and "
+            "rg.jacobian differentiates containers of arrays.",
+        )
+    return traced.result
+
+
+def _check_unchanged(arguments: Iterable[Any]) -> None:
+    """Raise an error for an argument that the function has changed in place."""
+    for x, name in flattened(list(arguments), "argument"):
+        if type(x) is Tracer and not isinstance(x.node, Input):
+            raise DerivativeError(
+                f"the function changes its {name.replace('_', ' ')} in place, with respect to "
+                "which it is differentiated",
+                {"array": x.node},
+                "Change a copy in the function: x = x.copy().",
+            )
+
+
+def is_function(x: Any) -> bool:
+    """Return True for a function of arrays, False for graphs."""
+    return callable(x) and not isinstance(x, Variable) and type(x) is not Tracer
+
+
+class OnGraph:
+    """A graph to differentiate, and the nodes to differentiate with respect to, in containers."""
+
+    def __init__(self, outputs: Any, wrt: Any, what: str) -> None:
+        if wrt is None:
+            raise ArgumentError(
+                f"{what} of a graph needs the nodes to differentiate with respect to",
+                {"graph": outputs},
+                f"Write rg.{what}(graph, x), or pass a function of arrays in place of the graph.",
+            )
+        self.traced = any([type(x) is Tracer for x, _ in flattened((outputs, wrt), "x")])
+        self.result, self.tree = outputs, wrt
+        self.outputs: Nodes = [
+            node_of(y, name, "output") for y, name in flattened(outputs, "output") if y is not None
+        ]
+        self.wrt = [
+            x.node if type(x) is Tracer else x for x, _ in flattened(wrt, "wrt") if x is not None
+        ]
+        graphs.check_wrt(self.wrt, self.outputs)
+
+    @property
+    def loss(self) -> Variable:
+        """The only output, which must not be in a container."""
+        if isinstance(self.result, tuple | list | dict):
+            raise ArgumentError(
+                f"a gradient is of one number, and the loss is {kind_of(self.result)}",
+                fix="Pass one graph, such as the sum of the losses; rg.vjp takes several.",
+            )
+        return self.outputs[0]
+
+    def wrapped(self, nodes: Sequence[Variable]) -> list[Any]:
+        """Return nodes, traced if the graph is."""
+        return list(map(wrap, nodes)) if self.traced else list(nodes)
+
+    def like_wrt(self, nodes: Sequence[Variable]) -> Any:
+        """Return one node for each of ``wrt``, in its structure."""
+        return filled(self.tree, self.wrapped(nodes))
+
+    def like_outputs(self, nodes: Sequence[Variable]) -> Any:
+        """Return one node for each output, in their structure."""
+        return filled(self.result, self.wrapped(nodes))
+
+
+def directions(values: Any, nodes: Nodes, role: str) -> Nodes:
+    """Return tangents or cotangents as nodes, one for each node, or raise."""
+    leaves = [(x, name) for x, name in flattened(values, role) if x is not None]
+    if len(leaves) != len(nodes):
+        raise ArgumentError(
+            f"there are {len(leaves)} {role}s for {len(nodes)} arrays",
+            fix=f"Pass one {role} for each, in containers of the same structure.",
+        )
+    return [
+        direction(x if isinstance(x, int | float) else node_of(x, name, role), node, role)
+        for (x, name), node in zip(leaves, nodes, strict=True)
+    ]
+
+
+def prepared(graph: OnGraph | OnInputs, stabilize: bool) -> tuple[Nodes, Nodes]:
+    """Return the outputs and the nodes of a problem, in stable forms, after checking dtypes."""
+    for y in graph.outputs:
+        graphs.check_floats(y, "the output")
+    return graphs.stable(graph.outputs, graph.wrt) if stabilize else (graph.outputs, graph.wrt)

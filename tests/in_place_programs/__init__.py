@@ -1,0 +1,1 @@
+"""Random programs that write in place, whose results and arguments are compared with NumPy's."""
