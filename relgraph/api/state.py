@@ -165,12 +165,13 @@ def _uninterrupted() -> Iterator[None]:
 
     Only the main thread handles interrupts.
     """
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
         yield
         return
     noted: list[Any] = []
     try:
-        before = signal.signal(signal.SIGINT, lambda *details: noted.append(details))
+        signal.signal(signal.SIGINT, lambda *details: noted.append(details))
     except ValueError:  # not the main interpreter
         yield
         return

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import signal
 import threading
 
 import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.api.shared import Storage
 from relgraph.errors import (
     ArgumentError,
     DomainError,
@@ -258,6 +260,24 @@ def test_no_update_of_concurrent_calls_is_lost_and_no_reader_sees_half_of_one():
         thread.join()
     assert not torn
     assert set(w.get_value()) == {400.0}
+
+
+def test_an_interrupt_during_an_update_in_place_comes_after_it(monkeypatch):
+    w = rg.shared(np.ones(3), name="w")
+    f = rg.function([], updates={w: w + 1})
+    take = Storage.take
+
+    def interrupted(storage, name):
+        result = take(storage, name)
+        signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(Storage, "take", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        f()
+    assert w.get_value().tolist() == [2.0, 2.0, 2.0]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_value_whose_memory_was_half_written_is_an_error():

@@ -55,8 +55,8 @@ class RelgraphLinker(JITLinker):  # type: ignore[misc]
         The rewrites to run, as in :func:`relgraph.function`.
     target : str
         Where to run.
-    nonfinite : {"keep", "assume"}
-        Whether infinities and NaN must come out as PyTensor computes them.
+    nonfinite : {"assume", "keep"}
+        Whether to use relations that hold for finite values only.
     """
 
     required_rewrites = ("minimum_compile",)
@@ -67,7 +67,7 @@ class RelgraphLinker(JITLinker):  # type: ignore[misc]
         *args: Any,
         mode: Any = "default",
         target: str = "cpu",
-        nonfinite: str = "keep",
+        nonfinite: str = "assume",
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -91,7 +91,7 @@ class RelgraphLinker(JITLinker):  # type: ignore[misc]
         return fn
 
 
-def mode(mode: Any = "default", target: str = "cpu", nonfinite: str = "keep") -> Any:
+def mode(mode: Any = "default", target: str = "cpu", nonfinite: str = "assume") -> Any:
     """Return a mode for ``pytensor.function`` in which relgraph rewrites and compiles.
 
     Parameters
@@ -100,8 +100,9 @@ def mode(mode: Any = "default", target: str = "cpu", nonfinite: str = "keep") ->
         The rewrites to run, as in :func:`relgraph.function`.
     target : {"cpu", "numpy"}
         Where to run.
-    nonfinite : {"keep", "assume"}
-        Whether infinities and NaN must come out; log-densities are ``-inf`` outside their support.
+    nonfinite : {"assume", "keep"}
+        Whether to use relations that hold for finite values only, as PyTensor's own rewrites do.
+        Log-densities are ``-inf`` outside their support in either case.
 
     Returns
     -------
@@ -207,7 +208,7 @@ def compile(
     givens: Any = (),
     mode: Any = "default",
     target: str = "cpu",
-    nonfinite: str = "keep",
+    nonfinite: str = "assume",
 ) -> Compiled:
     """Compile graphs of PyTensor by relgraph, in place of ``pytensor.function``.
 
@@ -223,8 +224,8 @@ def compile(
         The rewrites to run, as in :func:`relgraph.function`.
     target : {"cpu", "numpy"}
         Where to run.
-    nonfinite : {"keep", "assume"}
-        Whether infinities and NaN must come out.
+    nonfinite : {"assume", "keep"}
+        Whether to use relations that hold for finite values only.
 
     Returns
     -------

@@ -76,6 +76,19 @@ def test_what_is_unsupported_says_why(name):
     assert caught.value.facts
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Beta", "Dirichlet", "Exponential", "Gamma", "HalfNormal", "HalfStudentT", "InverseGamma",
+     "Kumaraswamy", "LogNormal", "Multinomial", "NegativeBinomial", "Pareto", "Poisson",
+     "Truncated", "TruncatedNormal", "Uniform", "Wald", "Weibull", "ZeroInflatedBinomial"],
+)  # fmt: skip
+def test_log_densities_are_minus_infinity_outside_of_their_support(name):
+    values, density = log_density(name)
+    function = pytensor.function(list(values), density, mode="RELGRAPH", on_unused_input="ignore")
+    *parameters, value = values.values()
+    assert np.all(function(*parameters, -value - 9) == -np.inf)
+
+
 def regression():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
