@@ -48,8 +48,13 @@ FUNCTIONS = tuple(
     for name, row in ROWS.items()
     if row.arity == 1 and row.derivative is not None and not row.decides
 )
-INVERSES = tuple(map(Elementwise, ("arctan", "arctanh", "arcsin", "arcsinh", "arccosh")))
-erf = Elementwise("erf")
+INVERSES = (
+    elementwise.arctan,
+    elementwise.arctanh,
+    elementwise.arcsin,
+    elementwise.arcsinh,
+    elementwise.arccosh,
+)
 
 
 def antiderivative(f: Variable, x: Variable, budget: Budget) -> Variable | str:
@@ -167,7 +172,7 @@ class _Search:
             for i, e in m:
                 atom = self.words.atoms[i]
                 if atom.kind == "exp" and e < 0 and [k for _, k in atom.content] == [2]:
-                    yield erf(self._scaled(atom.content, -e))
+                    yield elementwise.erf(self._scaled(atom.content, -e))
 
     def _scaled(self, square: Monomial, c: Any) -> Variable:
         """Return u sqrt(c), given the monomial u**2."""

@@ -31,7 +31,7 @@ from relgraph.search.polynomials import (
 )
 from relgraph.search.words import Words
 
-sin, cos, sinh, cosh = map(Elementwise, ("sin", "cos", "sinh", "cosh"))
+sin, cos, sinh, cosh = elementwise.sin, elementwise.cos, elementwise.sinh, elementwise.cosh
 
 # cos(u)**2 = 1 - sin(u)**2, and cosh(u)**2 = 1 + sinh(u)**2.
 SQUARES = {cos: (sin, -1), cosh: (sinh, 1)}
