@@ -15,63 +15,62 @@ from relgraph.interop.missing import unsupported
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Input, Variable, constant, make_input
 from relgraph.ir.types import TensorType
-from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.elementwise.cast import Cast
 
-# SymPy's functions of one operand, by relgraph's names.
-_FUNCTIONS: dict[str, Any] = {
-    "exp": sympy.exp, "log": sympy.log, "sin": sympy.sin, "cos": sympy.cos, "tan": sympy.tan,
-    "arcsin": sympy.asin, "arccos": sympy.acos, "arctan": sympy.atan, "sinh": sympy.sinh,
-    "cosh": sympy.cosh, "tanh": sympy.tanh, "arcsinh": sympy.asinh, "arccosh": sympy.acosh,
-    "arctanh": sympy.atanh, "absolute": sympy.Abs, "sign": sympy.sign, "floor": sympy.floor,
-    "ceil": sympy.ceiling, "erf": sympy.erf, "erfc": sympy.erfc, "gamma": sympy.gamma,
-    "gammaln": sympy.loggamma, "digamma": sympy.digamma,
+# SymPy's functions of one operand, by relgraph's ops.
+_FUNCTIONS: dict[Any, Any] = {
+    ew.exp: sympy.exp, ew.log: sympy.log, ew.sin: sympy.sin, ew.cos: sympy.cos, ew.tan: sympy.tan,
+    ew.arcsin: sympy.asin, ew.arccos: sympy.acos, ew.arctan: sympy.atan, ew.sinh: sympy.sinh,
+    ew.cosh: sympy.cosh, ew.tanh: sympy.tanh, ew.arcsinh: sympy.asinh, ew.arccosh: sympy.acosh,
+    ew.arctanh: sympy.atanh, ew.absolute: sympy.Abs, ew.sign: sympy.sign, ew.floor: sympy.floor,
+    ew.ceil: sympy.ceiling, ew.erf: sympy.erf, ew.erfc: sympy.erfc, ew.gamma: sympy.gamma,
+    ew.gammaln: sympy.loggamma, ew.digamma: sympy.digamma,
 }  # fmt: skip
 
 # Other elementwise ops, as expressions.
-_EXPRESSIONS: dict[str, Callable[..., Any]] = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "true_divide": lambda x, y: x / y,
-    "power": lambda x, y: x**y,
-    "negative": lambda x: -x,
-    "reciprocal": lambda x: 1 / x,
-    "square": lambda x: x**2,
-    "sqrt": sympy.sqrt,
-    "cbrt": sympy.cbrt,
-    "exp2": lambda x: 2**x,
-    "expm1": lambda x: sympy.exp(x) - 1,
-    "log1p": lambda x: sympy.log(1 + x),
-    "log2": lambda x: sympy.log(x, 2),
-    "log10": lambda x: sympy.log(x, 10),
-    "log1mexp": lambda x: sympy.log(1 - sympy.exp(x)),
-    "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
-    "softplus": lambda x: sympy.log(1 + sympy.exp(x)),
-    "logit": lambda x: sympy.log(x / (1 - x)),
-    "logaddexp": lambda x, y: sympy.log(sympy.exp(x) + sympy.exp(y)),
-    "maximum": sympy.Max,
-    "minimum": sympy.Min,
-    "arctan2": sympy.atan2,
-    "hypot": lambda x, y: sympy.sqrt(x**2 + y**2),
-    "trigamma": lambda x: sympy.polygamma(1, x),
-    "polygamma": sympy.polygamma,
-    "betaln": lambda x, y: sympy.loggamma(x) + sympy.loggamma(y) - sympy.loggamma(x + y),
-    "ndtr": lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
-    "less": sympy.Lt,
-    "less_equal": sympy.Le,
-    "greater": sympy.Gt,
-    "greater_equal": sympy.Ge,
-    "equal": sympy.Eq,
-    "not_equal": sympy.Ne,
-    "logical_and": sympy.And,
-    "logical_or": sympy.Or,
-    "logical_not": sympy.Not,
-    "where": lambda c, x, y: sympy.Piecewise((x, c), (y, True)),
+_EXPRESSIONS: dict[Any, Callable[..., Any]] = {
+    ew.add: lambda x, y: x + y,
+    ew.subtract: lambda x, y: x - y,
+    ew.multiply: lambda x, y: x * y,
+    ew.true_divide: lambda x, y: x / y,
+    ew.power: lambda x, y: x**y,
+    ew.negative: lambda x: -x,
+    ew.reciprocal: lambda x: 1 / x,
+    ew.square: lambda x: x**2,
+    ew.sqrt: sympy.sqrt,
+    ew.cbrt: sympy.cbrt,
+    ew.exp2: lambda x: 2**x,
+    ew.expm1: lambda x: sympy.exp(x) - 1,
+    ew.log1p: lambda x: sympy.log(1 + x),
+    ew.log2: lambda x: sympy.log(x, 2),
+    ew.log10: lambda x: sympy.log(x, 10),
+    ew.log1mexp: lambda x: sympy.log(1 - sympy.exp(x)),
+    ew.sigmoid: lambda x: 1 / (1 + sympy.exp(-x)),
+    ew.softplus: lambda x: sympy.log(1 + sympy.exp(x)),
+    ew.logit: lambda x: sympy.log(x / (1 - x)),
+    ew.logaddexp: lambda x, y: sympy.log(sympy.exp(x) + sympy.exp(y)),
+    ew.maximum: sympy.Max,
+    ew.minimum: sympy.Min,
+    ew.arctan2: sympy.atan2,
+    ew.hypot: lambda x, y: sympy.sqrt(x**2 + y**2),
+    ew.trigamma: lambda x: sympy.polygamma(1, x),
+    ew.polygamma: sympy.polygamma,
+    ew.betaln: lambda x, y: sympy.loggamma(x) + sympy.loggamma(y) - sympy.loggamma(x + y),
+    ew.ndtr: lambda x: (1 + sympy.erf(x / sympy.sqrt(2))) / 2,
+    ew.less: sympy.Lt,
+    ew.less_equal: sympy.Le,
+    ew.greater: sympy.Gt,
+    ew.greater_equal: sympy.Ge,
+    ew.equal: sympy.Eq,
+    ew.not_equal: sympy.Ne,
+    ew.logical_and: sympy.And,
+    ew.logical_or: sympy.Or,
+    ew.logical_not: sympy.Not,
+    ew.where: lambda c, x, y: sympy.Piecewise((x, c), (y, True)),
 }
 
 _OPS: dict[Any, Any] = {
-    **{f: Elementwise(name) for name, f in _FUNCTIONS.items()},
+    **{f: op for op, f in _FUNCTIONS.items()},
     sympy.Add: ew.add, sympy.Mul: ew.multiply, sympy.Pow: ew.power, sympy.Max: ew.maximum,
     sympy.Min: ew.minimum, sympy.atan2: ew.arctan2, sympy.StrictLessThan: ew.less,
     sympy.LessThan: ew.less_equal, sympy.StrictGreaterThan: ew.greater,
@@ -196,8 +195,7 @@ def dump(graph: Variable, variables: dict[Any, Any] | None = None) -> Any:
         elif isinstance(node.op, Cast):
             (images[node],) = operands
         else:
-            name = node.op.name if isinstance(node.op, Elementwise) else ""
-            function = _FUNCTIONS.get(name) or _EXPRESSIONS.get(name)
+            function = _FUNCTIONS.get(node.op) or _EXPRESSIONS.get(node.op)
             if function is None:
                 assert node.op is not None
                 missing[node.op.name, "SymPy has no such function of scalars"] += 1

@@ -15,6 +15,7 @@ from pytensor.tensor import slinalg
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.special import log_softmax, softmax
 
+import relgraph.ops.elementwise as ew
 from relgraph.api.shared import Shared
 from relgraph.interop.missing import unsupported
 from relgraph.interop.pytensor.scalars import SCALARS
@@ -23,7 +24,7 @@ from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ops.elementwise import Elementwise
 
 
-def _scalar_ops() -> dict[str, Any]:
+def _scalar_ops() -> dict[Any, Any]:
     """Return PyTensor's op for each elementwise op that is one of PyTensor's too."""
     instances = {
         type(op).__name__: op
@@ -32,33 +33,33 @@ def _scalar_ops() -> dict[str, Any]:
         if isinstance(op, ps.ScalarOp)
     }
     ops = {
-        row.apply.name: Elemwise(instances[name])
+        row.apply: Elemwise(instances[name])
         for name, row in SCALARS.items()
         if isinstance(row.apply, Elementwise) and name in instances
     }
     return {**ops, **_OTHERS}
 
 
-_OTHERS: dict[str, Any] = {
-    "add": pt.add,
-    "multiply": pt.mul,
-    "where": pt.switch,
-    "clip": pt.clip,
-    "bitwise_and": pt.bitwise_and,
-    "bitwise_or": pt.bitwise_or,
-    "bitwise_xor": pt.bitwise_xor,
-    "logical_and": lambda x, y: pt.neq(x, 0) & pt.neq(y, 0),
-    "logical_or": lambda x, y: pt.neq(x, 0) | pt.neq(y, 0),
-    "logical_xor": lambda x, y: pt.neq(pt.neq(x, 0), pt.neq(y, 0)),
-    "logical_not": lambda x: pt.eq(x, 0),
-    "isfinite": lambda x: ~(pt.isnan(x) | pt.isinf(x)),
-    "logaddexp": pt.logaddexp,
-    "xlogy": lambda x, y: pt.switch(pt.eq(x, 0), 0, x * pt.log(y)),
-    "xlog1py": lambda x, y: pt.switch(pt.eq(x, 0), 0, x * pt.log1p(y)),
-    "logit": lambda x: pt.log(x) - pt.log1p(-x),
-    "ndtr": lambda x: pt.erfc(-x / np.sqrt(2)) / 2,
-    "betaln": lambda x, y: pt.gammaln(x) + pt.gammaln(y) - pt.gammaln(x + y),
-    "hypot": lambda x, y: pt.sqrt(x**2 + y**2),
+_OTHERS: dict[Any, Any] = {
+    ew.add: pt.add,
+    ew.multiply: pt.mul,
+    ew.where: pt.switch,
+    ew.clip: pt.clip,
+    ew.bitwise_and: pt.bitwise_and,
+    ew.bitwise_or: pt.bitwise_or,
+    ew.bitwise_xor: pt.bitwise_xor,
+    ew.logical_and: lambda x, y: pt.neq(x, 0) & pt.neq(y, 0),
+    ew.logical_or: lambda x, y: pt.neq(x, 0) | pt.neq(y, 0),
+    ew.logical_xor: lambda x, y: pt.neq(pt.neq(x, 0), pt.neq(y, 0)),
+    ew.logical_not: lambda x: pt.eq(x, 0),
+    ew.isfinite: lambda x: ~(pt.isnan(x) | pt.isinf(x)),
+    ew.logaddexp: pt.logaddexp,
+    ew.xlogy: lambda x, y: pt.switch(pt.eq(x, 0), 0, x * pt.log(y)),
+    ew.xlog1py: lambda x, y: pt.switch(pt.eq(x, 0), 0, x * pt.log1p(y)),
+    ew.logit: lambda x: pt.log(x) - pt.log1p(-x),
+    ew.ndtr: lambda x: pt.erfc(-x / np.sqrt(2)) / 2,
+    ew.betaln: lambda x, y: pt.gammaln(x) + pt.gammaln(y) - pt.gammaln(x + y),
+    ew.hypot: lambda x, y: pt.sqrt(x**2 + y**2),
 }
 
 
@@ -264,14 +265,14 @@ def _leaf(node: Input) -> Any:
 
 
 def _dumped(
-    node: Variable, operands: list[Any], scalar_ops: Mapping[str, Any], missing: Counter[Any]
+    node: Variable, operands: list[Any], scalar_ops: Mapping[Any, Any], missing: Counter[Any]
 ) -> Any:
     """Return the application of an op; count it as missing, and return a stand-in, if it is."""
     op: Any = node.op
     name = type(op).__name__
     if isinstance(op, Elementwise):
-        if op.name in scalar_ops:
-            result = scalar_ops[op.name](*operands)
+        if op in scalar_ops:
+            result = scalar_ops[op](*operands)
             return result if result.dtype == node.dtype else pt.cast(result, node.dtype.name)
     elif name in TABLE and not any(x is None for x in operands):
         return TABLE[name](node, *operands)
