@@ -135,7 +135,7 @@ class DifferentialRing:
 
     def _without_square(self, m: Monomial, i: int, e: Any, cosine: Variable) -> Polynomial | None:
         """Return a monomial in which a square, of a cosine or of a sine above one, is replaced."""
-        function, sign = SQUARES[cosine.op]  # type: ignore[index]
+        function, sign = SQUARES[cosine.op]
         self._read(sine := function(*cosine.inputs))
         (((factors, _), _), *more) = self.reading.field(sine).items()
         if more or len(factors) != 1:
