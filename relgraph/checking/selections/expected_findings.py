@@ -64,6 +64,7 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("missed", "divide_*o", "solve_*_triangularo", _SMALL),
     ("missed", "solve_orthogonalo", "solve_*_triangularo", _SIGNS),
     ("missed", "solve_orthogonalo", "solve_diagonal_matrixo", _SIGNS),
+    ("missed", "cancel_square_factoro", "cancel_divide_multiplyo", _ORDER),
     ("missed", "negate_multiplyo", "merge_multiply_numeratoro", _ORDER),
     ("missed", "log_reciprocalo", "log_multiply_expo", _ORDER),
 )

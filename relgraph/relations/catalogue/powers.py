@@ -165,6 +165,22 @@ def cancel_divide_squareo(x):
     return square(x) / x, x
 
 
+@identity(tags=(*CANONICAL, "mul_canonical"), where=lambda x: floato(x), specials="assumes_finite")
+def cancel_square_factoro(x, y, z):
+    """(square(x) y) / (x z) = (x y) / z and (x y) / (square(x) z) = y / (x z), where x is not 0.
+
+    The other factors may be missing.
+    Holds for floats.
+    The error is within 4u of the result.
+    Source: group law.
+    """
+    yield (square(x) * y) / x, x * y
+    yield (square(x) * y) / (x * z), (x * y) / z
+    yield x / square(x), 1 / x
+    yield (x * y) / square(x), y / x
+    yield (x * y) / (square(x) * z), y / (x * z)
+
+
 @identity(tags=CANONICAL, rounding="exact")
 def absorb_square_negativeo(x):
     """square(-x) = square(x).

@@ -92,6 +92,23 @@ def merge_multiply_numeratoro(x, y, a, b, c):
     yield (a / y) * (b * x), (c * x) / y, numbers
 
 
+def quotient_of(a: Any, b: Any) -> Variable | None:
+    """Return the quotient of two numbers of one dtype; None if it is infinite or subnormal."""
+    inverse = inverse_of(b)
+    return None if inverse is None or a.dtype != b.dtype else product_of(a, inverse)
+
+
+@identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")
+def merge_factorso(x, y, a, b, c):
+    """(a x) / (b y) = (c x) / y, where c = a / b.
+
+    The error is within 4u of the result.
+    Source: group law.
+    """
+    numbers = numbero(a, 3, -0.7), numbero(b, 2, 0.3), calco(c, quotient_of, a, b)
+    return (a * x) / (b * y), (c * x) / y, numbers
+
+
 @identity(tags=CANONICAL, where=lambda y: floato(y), rounding="exact")
 def extract_negativeo(x, y):
     """x / (-y) = -(x / y).

@@ -30,6 +30,7 @@ ROWS = [
     Row(r.merge_multiply_divideo, (x / y) * (u / x), (x * u) / (y * x), (x / y) * u),
     Row(r.merge_multiply_numeratoro, (1.0 / y) * x, x / y, (x / y) * x),
     Row(r.merge_multiply_numeratoro, (0.5 / y) * (3.0 * x), (1.5 * x) / y, (0.5 / y) * x),
+    Row(r.merge_factorso, (3.0 * x) / (2.0 * y), (1.5 * x) / y, x / (2.0 * y)),
     Row(r.extract_negativeo, x / -y, -(x / y), -x / y),
     Row(r.invert_divisoro, x / 7.0, x * (1 / 7.0), floor(x) / 7.0),
 ]
