@@ -10,12 +10,14 @@ last trace ends.
 
 from __future__ import annotations
 
+import dis
 import functools
 import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -132,7 +134,7 @@ _INSTALLED = tuple({sysconfig.get_path(x) for x in ("stdlib", "platstdlib", "pur
 
 def _is_traced_code(frame: FrameType | None) -> bool:
     """Return True for code that a trace runs, and False for that of NumPy and other packages."""
-    if frame is None:
+    if frame is None or not _reads_attribute(frame):
         return False
     package = _package(frame)
     if package in _OWN:
@@ -144,6 +146,18 @@ def _is_traced_code(frame: FrameType | None) -> bool:
             return False
         frame = frame.f_back
     return True
+
+
+# What reads ``np.zeros`` in Python.  Compiled code, such as that of NumPy's random numbers, has no
+# frame: it runs in that of its caller, which is then in a call.
+_READS = {dis.opmap.get(x) for x in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
+
+_instructions = functools.lru_cache(maxsize=256)(attrgetter("co_code"))
+
+
+def _reads_attribute(frame: FrameType) -> bool:
+    """Return True if the present instruction of a frame reads an attribute."""
+    return _instructions(frame.f_code)[frame.f_lasti] in _READS
 
 
 def _package(frame: FrameType) -> str:

@@ -17,7 +17,7 @@ from relgraph.errors import (
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import toposort
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Variable, constant
+from relgraph.ir.node import Input, Variable, constant
 from relgraph.ops.shape import broadcast_to
 from relgraph.search import antiderivative as search
 from relgraph.search.differential_ring import derivative as tangent
@@ -86,7 +86,7 @@ def antiderivative(
     x : Variable, float[...]
         An input.
     budget : int
-        How many steps the search may take.
+        How many steps the search may take, for ``f`` and then for its canonical form.
     seconds : float, optional
         How long it may take.
 
@@ -105,6 +105,8 @@ def antiderivative(
         If elements of ``f`` depend on other elements of ``x``.
     DTypeError
         For what is not of floats.
+    ArgumentError
+        For an ``x`` that is not an input.
     DomainError
         For a budget or a time that is not positive.
 
@@ -126,6 +128,11 @@ def antiderivative(
     >>> rg.antiderivative(rg.exp(-(x**2)), x)
     0.886226925452758 * erf(x)
     """
+    if isinstance(x, Variable) and not isinstance(x, Input):
+        raise ArgumentError(
+            f"antiderivative: x is not an input, but {brief(x)}",
+            fix="Pass an input, such as rg.scalar('x') returns, that f is an expression of.",
+        )
     _check(f, x, "antiderivative", "f")
     if budget < 1:
         raise DomainError(
@@ -139,10 +146,20 @@ def antiderivative(
     end = None if seconds is None else monotonic() + seconds
     result = search.antiderivative(f, x, Budget(budget, seconds, end))
     if isinstance(result, str):
+        canonical = rewrite_graph(f, mode="fast_run")
+        again = (
+            result
+            if canonical is f
+            else search.antiderivative(canonical, x, Budget(budget, seconds, end))
+        )
+        result = result if isinstance(again, str) else again
+    if isinstance(result, str):
         raise NotFoundError(
             f"antiderivative: none of {brief(f)} was found",
             {"tried": result},
-            "It may have no closed form.  A larger budget= tries more candidates.",
+            "It may have no closed form.  A larger budget= tries more candidates."
+            if "budget" in result
+            else "It may have no closed form, or one that the search does not reach.",
         )
     if result.type.shape != f.type.shape:
         result = broadcast_to(result, f.shape)
@@ -164,10 +181,17 @@ def _check(y: Variable, x: Variable, function: str, name: str) -> None:
                 {argument: brief(value)},
                 'Derivatives are of floats; convert with astype("float64").',
             )
+    nodes = toposort([y])
+    if not isinstance(x, Input) and x not in nodes:
+        raise DerivativeError(
+            f"{function}: x is neither an input nor a node of {name}",
+            {name: brief(y), "x": brief(x)},
+            "Pass an input, or a node that the expression was built from.",
+        )
     if x.ndim == 0 and function == "derivative":
         return
     moving = {x}
-    for node in toposort([y]):
+    for node in nodes:
         if node is not x and not moving.isdisjoint(node.inputs):
             moving.add(node)
             if node.op is None or not node.op.pointwise:

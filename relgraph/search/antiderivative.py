@@ -13,13 +13,14 @@ nothing where there is an elementary antiderivative.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
 from relgraph.errors import DerivativeError
 from relgraph.ir.fact_inference import fact
-from relgraph.ir.graph import toposort
+from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ops import elementwise
 from relgraph.ops.elementwise import ROWS, Elementwise
@@ -43,11 +44,21 @@ ROUNDS = 8  # how often candidates give rise to others
 DEGREE = 12  # of a candidate
 KERNELS = 24  # atoms that candidates are made of
 
+# Where these are not defined, a logarithm may have the same derivative; it is tried instead.
+NARROW = {
+    elementwise.log1p, elementwise.log2, elementwise.log10, elementwise.log1mexp, elementwise.logit,
+}  # fmt: skip
 FUNCTIONS = tuple(
     Elementwise(name)
     for name, row in ROWS.items()
     if row.arity == 1 and row.derivative is not None and not row.decides
+    if Elementwise(name) not in NARROW
 )
+# What is written for functions that are not defined wherever their derivatives are.
+WIDE: dict[Any, Callable[[Variable], Variable]] = {
+    elementwise.arctanh: lambda u: 0.5 * (log_of(1 + u) - log_of(1 - u)),
+    elementwise.arccosh: lambda u: log_of(u + elementwise.sqrt(elementwise.square(u) - 1)),
+}
 INVERSES = (
     elementwise.arctan,
     elementwise.arctanh,
@@ -86,6 +97,7 @@ class _Search:
         self.writing = WordGraphs(self.ring.reading, f.dtype)
         self.table: list[tuple[Variable, Polynomial]] = []  # functions, and their derivatives
         self.candidates: dict[Monomial, Polynomial] = {}  # likewise
+        self.parts: list[Variable] = []  # nodes of the integrand that depend on x
         self.kernels: dict[int, None] = {}  # atoms that candidates are made of
 
     def run(self) -> Variable | str:
@@ -96,7 +108,7 @@ class _Search:
         self.table = list(self._tabulated())
         whole = self._tabulated_integral(f)
         if whole is not None:
-            return whole
+            return self._widened(whole)
         found: list[Variable] = []
         rest: Polynomial = {}
         for term, c in f.items():
@@ -105,12 +117,29 @@ class _Search:
                 rest[term] = c
             else:
                 found.append(part)
+        if rest and self._is_piecewise():
+            return f"functions of its parts; no other candidates, since {brief(self.f)} has pieces"
         solution = self._combined_candidates(rest) if rest else {}
         if solution is None:
             return f"none of {len(self.candidates)} candidates fits"
         if solution:
             found.append(self.writing.field(solution))
-        return reduce(elementwise.add, found)
+        return self._widened(reduce(elementwise.add, found))
+
+    def _is_piecewise(self) -> bool:
+        """Return True if the integrand depends on x by a choice, such as that of a sign."""
+        return any([
+            isinstance(y.op, Elementwise) and ROWS[y.op.name].decides and self.x in toposort([y])
+            for y in toposort([self.f])
+        ])  # fmt: skip
+
+    def _widened(self, result: Variable) -> Variable:
+        """Return a result that is defined wherever the integrand is."""
+        nodes = [y for y in toposort([result]) if y.op in WIDE and y not in self.parts]
+        for y in nodes:
+            wide = WIDE[y.op](y.inputs[0])
+            (result,) = substitute([result], {y: wide})
+        return result
 
     # Functions of the parts of the integrand.
 
@@ -138,8 +167,14 @@ class _Search:
         """Yield functions of the parts of the integrand with their derivatives."""
         for graph in dict.fromkeys(self._functions()):
             try:
+                u = graph.inputs[0] if graph.inputs else graph
                 if graph.op is elementwise.log:  # its derivative is that of log |u|
-                    yield log_of(graph.inputs[0]), self.ring.logarithmic_derivative(graph.inputs[0])
+                    yield log_of(u), self.ring.logarithmic_derivative(u)
+                elif graph.op is elementwise.absolute:
+                    change = self.words.times(
+                        self.ring.read(graph), self.ring.derivative_of_graph(u)
+                    )
+                    yield 0.5 * (u * graph), change
                 else:
                     yield graph, self.ring.derivative_of_graph(graph)
             except (Unsupported, DerivativeError):
@@ -151,9 +186,9 @@ class _Search:
         for y in nodes:
             if y.dtype == self.f.dtype and not moving.isdisjoint(y.inputs):
                 moving.add(y)
-        parts = [self.x, *[y for y in nodes if y in moving and y is not self.x]]
-        yield from parts
-        for u in parts:
+        self.parts = [self.x, *[y for y in nodes if y in moving and y is not self.x]]
+        yield from self.parts
+        for u in dict.fromkeys([*self.parts, *[r for y in self.parts for r in _roots(y)]]):
             yield from _powers(u)
             yield from [function(u) for function in FUNCTIONS]
         yield from self._scaled_functions()
@@ -281,6 +316,14 @@ def _complexity(m: Monomial) -> tuple[Any, ...]:
 def log_of(u: Variable) -> Variable:
     """Return log |u|, or log u of what is positive."""
     return elementwise.log(u if fact(u, "positive") else elementwise.absolute(u))  # type: ignore[no-any-return]
+
+
+def _roots(u: Variable) -> Iterator[Variable]:
+    """Yield the square root of an even power, as a power."""
+    if u.op is power and isinstance(u.inputs[1], Constant) and u.inputs[1].uniform is not None:
+        e = float(u.inputs[1].uniform)
+        if e % 2 == 0 and e > 2:
+            yield power(u.inputs[0], e / 2)
 
 
 def _powers(u: Variable) -> Iterator[Variable]:

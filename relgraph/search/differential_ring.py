@@ -107,7 +107,9 @@ class DifferentialRing:
         for i, e in m:
             atom = self.words.atoms[i]
             changed: Polynomial | None = None
-            if atom.kind == "power" and e < 0:
+            if atom.kind == "power" and e < 0 and e.denominator == 1:
+                changed = self._proper_fraction(m, atom) or self._partial_fractions(m, atom)
+            elif atom.kind == "power" and e < 0:
                 changed = self._proper_fraction(m, atom)
             elif atom.kind == "absolute" and e.denominator == 1:
                 x = self.words.atoms[atom.content]
@@ -132,6 +134,30 @@ class DifferentialRing:
         changed = self.words.times(quotient_, self.words.factor(atom))
         add_to(changed, self.words.times(quotient_, rest), -1)
         return scaled(changed, quotient(1, c))
+
+    def _partial_fractions(self, m: Monomial, atom: Atom) -> Polynomial | None:
+        """Return a monomial that is divided by p and by u as two with one divisor less each.
+
+        With p = a + u r, it is multiplied by 1 = (p - u r) / a; with u = p + a, by (u - p) / a.
+        """
+        words = self.words
+        p = dict(atom.content)
+        without_p = words.product(m, ((atom.number, 1),))
+        for i, e in m:
+            other = words.atoms[i]
+            if e >= 0 or e.denominator != 1 or i == atom.number:
+                continue
+            without_u = words.product(m, ((i, 1),))
+            rest = {term: c for term, c in p.items() if term != ((), ())}
+            a = p.get(((), ()), 0)
+            if a and rest and all([dict(n).get(i, 0) >= 1 for n, _ in rest]):
+                r = words.times(rest, inverse(((i, 1),)))
+                return scaled(added(without_p, words.times(without_u, r), -1), quotient(1, a))
+            if other.kind == "power":
+                gap = added(dict(other.content), p, -1)
+                if list(gap) == [((), ())]:
+                    return scaled(added(without_u, without_p, -1), quotient(1, gap[(), ()]))
+        return None
 
     def _without_square(self, m: Monomial, i: int, e: Any, cosine: Variable) -> Polynomial | None:
         """Return a monomial in which a square, of a cosine or of a sine above one, is replaced."""

@@ -13,7 +13,8 @@ from relgraph.ir.graph import toposort
 
 x, a = rg.scalar("x"), rg.scalar("a")
 exp, sin, cos, log, sqrt = rg.exp, rg.sin, rg.cos, rg.log, rg.sqrt
-PLACES = (0.3, 0.7, 0.9)
+PLACES = (0.3, 0.6, 0.9)
+FAR = (-7.3, -2.4, -1.9, -0.8, 1.7, 2.6, 5.1)
 
 FOUND = {
     "power": x**3 + 2 * x + 5,
@@ -48,6 +49,13 @@ FOUND = {
     "digamma": rg.digamma(x),
     "sigmoid": rg.sigmoid(x),
     "kink": abs(x - 0.5),
+    "sigmoid of exp": 1 / (1 + exp(-x)),
+    "exp below": 1 / (1 + exp(x)),
+    "root below": 1 / sqrt(1 + exp(x)),
+    "partial fractions": 1 / (x * (1 + x**2)),
+    "two poles": 1 / (x * (3 * x + 2)),
+    "poles beside": (3 * x - 2) / (x + 1) + x**2 / (x**2 - 4),
+    "even power": x / (1 + x**4),
     "a sum that no part of is found": (1 + 2 * x**2) * exp(x**2),
 }
 
@@ -98,6 +106,29 @@ def test_what_is_not_found_is_said_within_the_budget(name):
         rg.antiderivative(NOT_FOUND[name], x, budget=3000)
 
 
+@pytest.mark.parametrize("name", FOUND.keys() - {"parameter as exponent"})
+def test_an_antiderivative_holds_wherever_the_integrand_is_finite(name):
+    f = FOUND[name]
+    result = rg.antiderivative(f, x)
+    for place in FAR:
+        with np.errstate(all="ignore"):
+            slope, expected = difference(result, place), value(f, place)
+        if np.isfinite(expected):
+            assert slope == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+def test_an_antiderivative_is_continuous_at_a_kink():
+    result = rg.antiderivative(abs(x - 1), x)
+    area = value(result, 1.2) - value(result, 0.3)
+    assert area == pytest.approx(0.7**2 / 2 + 0.2**2 / 2)
+
+
+@pytest.mark.parametrize("f", [rg.maximum(x, 1.0), exp(x) * rg.where(x > 1, x, x**2)], ids=str)
+def test_pieces_are_not_integrated_one_by_one(f):
+    with pytest.raises(NotFoundError, match="has pieces"):
+        rg.antiderivative(f, x)
+
+
 def test_a_definite_integral():
     result = rg.antiderivative(x * exp(-x) * sin(x), x)
     expected = mpmath.quad(lambda t: t * mpmath.exp(-t) * mpmath.sin(t), [0.3, 0.9])
@@ -144,6 +175,14 @@ def test_mistakes(function):
         function(rg.sum(v) * v, v)
     with pytest.raises(ArgumentError, match="x is a str"):
         function(x, "x")
+
+
+def test_derivatives_are_by_inputs():
+    with pytest.raises(ArgumentError, match=r"x is not an input, but sin\(x\)"):
+        rg.antiderivative(x, sin(x))
+    with pytest.raises(DerivativeError, match="neither an input nor a node"):
+        rg.derivative(x, sin(x))
+    assert rg.derivative(sin(x) ** 2, sin(x)) is rg.rewrite_graph(2 * sin(x))
 
 
 def test_budgets_are_positive():

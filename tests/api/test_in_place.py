@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from numpy import zeros as imported_zeros
-from scipy import linalg
+from scipy import linalg, spatial
 
 import relgraph as rg
 from relgraph.errors import (
@@ -642,3 +642,17 @@ def diagonal_by_einsum(x):
 def test_what_cannot_be_written_says_what_to_write_instead(function, text):
     with pytest.raises((ArgumentError, ShapeError, AttributeError), match=text):
         rg.jit(function)(X)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: np.random.default_rng(3).normal(size=4),
+        lambda: np.random.RandomState(3).standard_normal(4),  # noqa: NPY002 - compiled code, too
+        lambda: np.random.default_rng(3).integers(0, 9, 4),
+        lambda: np.random.default_rng(3).choice(np.array([1.0, 2.0, 5.0]), 4),
+        lambda: spatial.cKDTree(np.eye(4)).query(np.ones((4, 4)))[0],
+    ],
+)
+def test_compiled_code_makes_arrays_of_numpy(draw):
+    np.testing.assert_allclose(rg.jit(lambda x: x * draw())(X), X * draw(), rtol=1e-15)
