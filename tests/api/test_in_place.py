@@ -648,7 +648,7 @@ def test_what_cannot_be_written_says_what_to_write_instead(function, text):
     "draw",
     [
         lambda: np.random.default_rng(3).normal(size=4),
-        lambda: np.random.RandomState(3).standard_normal(4),  # noqa: NPY002 - compiled code, too
+        lambda: np.random.RandomState(3).standard_normal(4),
         lambda: np.random.default_rng(3).integers(0, 9, 4),
         lambda: np.random.default_rng(3).choice(np.array([1.0, 2.0, 5.0]), 4),
         lambda: spatial.cKDTree(np.eye(4)).query(np.ones((4, 4)))[0],
