@@ -47,7 +47,7 @@ def derivative(y: Variable, x: Variable) -> Variable:
     DerivativeError
         For an op without a differential, or if elements of ``y`` depend on other elements of ``x``.
     DTypeError
-        For what is not of floats.
+        For a graph that does not hold floats.
 
     See Also
     --------
@@ -86,15 +86,15 @@ def antiderivative(
     x : Variable, float[...]
         An input.
     budget : int
-        How many steps the search may take.
+        The number of steps that the search may take.
     seconds : float, optional
-        How long it may take.
+        The time that it may take; by default, there is no limit.
 
     Returns
     -------
     Variable
-        In the shape of ``f``; the constant of integration is arbitrary.  It holds on each interval
-        on which ``f`` and it are continuous.
+        In the shape of ``f``; the constant of integration is arbitrary.  Its derivative is ``f`` on
+        each interval on which both are continuous.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def antiderivative(
     DerivativeError
         If elements of ``f`` depend on other elements of ``x``.
     DTypeError
-        For what is not of floats.
+        For a graph that does not hold floats.
     DomainError
         For a budget or a time that is not positive.
 
@@ -172,7 +172,7 @@ def _check(y: Variable, x: Variable, function: str, name: str) -> None:
             moving.add(node)
             if node.op is None or not node.op.pointwise:
                 raise DerivativeError(
-                    f"{function}: {name} is no elementwise expression of x",
+                    f"{function}: {name} is not an elementwise expression of x",
                     {"op": repr(node.op), "node": brief(node), "x": brief(x)},
                     "Use rg.jacobian or rg.grad for other functions of arrays.",
                 )

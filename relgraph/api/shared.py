@@ -33,9 +33,8 @@ class Storage:
     def __init__(self, array: Any) -> None:
         self.array = array
         self.lock = forks.lock()
-        self.number = next(
-            _numbers
-        )  # calls acquire locks in this order, so that none waits in a circle
+        # Calls acquire locks in the order of these numbers, which prevents a deadlock.
+        self.number = next(_numbers)
 
     def read(self, name: str) -> Any:
         """Return the array; wait for a call that is writing over it."""
@@ -165,8 +164,8 @@ def shared(
 ) -> Shared:
     """Return a shared variable: a leaf of graphs whose value outlives calls.
 
-    A function reads the value at each call, and replaces it by the ``updates`` that
-    :func:`function` was given.
+    A compiled function reads the value at each call, and replaces it by the ``updates`` that you
+    pass to :func:`function`.
 
     Parameters
     ----------
