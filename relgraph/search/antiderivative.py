@@ -2,8 +2,9 @@
 
 An antiderivative of ``f`` is a solution ``F`` of ``d(F) = f d(x)``.  Functions of parts of ``f``
 are tried first.  Other candidates come from the product rule: if ``n`` is a monomial of the
-derivative of an atom ``h``, a monomial ``m`` occurs in the derivative of ``m h / n``.  Candidates
-are made for the monomials of the integrand, then for those of their derivatives, and so on.  A
+derivative of an atom ``h``, a monomial ``m`` occurs in the derivative of ``m h / n``.  The
+search adds candidates for the monomials of the integrand, then for those of their derivatives, and
+so on.  A
 system of linear equations decides which multiples of them add up to the integrand.
 
 This is the method of Risch and Norman: K. O. Geddes and L. Y. Stefanus, On the Risch-Norman
@@ -58,12 +59,12 @@ INVERSES = (
 
 
 def antiderivative(f: Variable, x: Variable, budget: Budget) -> Variable | str:
-    """Return a graph with a given derivative, or why none is known.
+    """Return a graph whose derivative is ``f``, or the reason why the search has no result.
 
     Parameters
     ----------
     f, x : Variable
-        An elementwise expression of floats, and the input that it is a function of.
+        An elementwise expression of floats, and the input to integrate with respect to.
     budget : Budget
         Its steps are those of the arithmetic of polynomials.
     """
@@ -89,7 +90,7 @@ class _Search:
         self.kernels: dict[int, None] = {}  # atoms that candidates are made of
 
     def run(self) -> Variable | str:
-        """Return an antiderivative, or what was tried."""
+        """Return an antiderivative, or a description of the candidates that the search tried."""
         f = self.ring.read(self.f)
         if not f:
             return constant(0, self.f.dtype)
@@ -97,20 +98,20 @@ class _Search:
         whole = self._tabulated_integral(f)
         if whole is not None:
             return whole
-        found: list[Variable] = []
+        parts: list[Variable] = []
         rest: Polynomial = {}
         for term, c in f.items():
             part = self._tabulated_integral({term: c})
             if part is None:
                 rest[term] = c
             else:
-                found.append(part)
+                parts.append(part)
         solution = self._combined_candidates(rest) if rest else {}
         if solution is None:
             return f"none of {len(self.candidates)} candidates fits"
         if solution:
-            found.append(self.writing.field(solution))
-        return reduce(elementwise.add, found)
+            parts.append(self.writing.field(solution))
+        return reduce(elementwise.add, parts)
 
     # Functions of the parts of the integrand.
 
@@ -123,7 +124,7 @@ class _Search:
         return None
 
     def _ratio(self, f: Polynomial, p: Polynomial) -> Polynomial | None:
-        """Return a c that does not depend on x with f = c p, or None."""
+        """Return c with f = c p, or None if there is no such c without x."""
         if len(f) != len(p):
             return None
         (m, _), a = next(iter(f.items()))
@@ -159,7 +160,7 @@ class _Search:
         yield from self._scaled_functions()
 
     def _scaled_functions(self) -> Iterator[Variable]:
-        """Yield inverse functions of u sqrt(b / a) for powers of a + b u**2, and erf of such."""
+        """Yield inverse functions of u sqrt(b / a) for powers of a + b u**2, and erf."""
         for atom in list(self.words.atoms):
             if atom.kind != "power" or len(atom.content) != 2:
                 continue
@@ -210,7 +211,7 @@ class _Search:
         return None
 
     def _add_kernels(self, atoms: set[int]) -> None:
-        """Add atoms that have a derivative, and the atoms of that."""
+        """Add atoms that have a derivative, and the atoms in their derivatives."""
         queue = sorted(atoms)
         for i in queue:  # grows during the loop
             change = self.ring.derivative_of(i)
@@ -220,7 +221,7 @@ class _Search:
             queue += sorted({j for m, _ in change for j, _ in m})
 
     def _heads(self) -> dict[Monomial, list[Monomial]]:
-        """Return by the monomials in their derivatives the functions in the table."""
+        """Return the functions in the table, by the monomials in their derivatives."""
         heads: dict[Monomial, list[Monomial]] = {}
         for graph, change in self.table:
             p = self.ring.read(graph)
@@ -231,7 +232,7 @@ class _Search:
         return heads
 
     def _candidates_for(self, m: Monomial) -> Iterator[Monomial]:
-        """Yield monomials whose derivatives contain a given one, up to a factor without x."""
+        """Yield monomials whose derivatives contain ``m``, up to a factor without x."""
         logs = [self.words.atom("log", (i,), **self.words.sizes_of(((i, 1),)))
                 for i, e in m if e < 0 and self.ring.derivative_of(i)]  # fmt: skip
         for h in (*self.kernels, *[log.number for log in logs]):
@@ -249,13 +250,13 @@ class _Search:
         return not constant_divisors and degree(m) <= DEGREE
 
     def _combination(self, f: Polynomial) -> Polynomial | None:
-        plainest = sorted(self.candidates, key=_complexity)
-        columns = [self._by_monomials(self.candidates[m]) for m in plainest]
+        simplest_first = sorted(self.candidates, key=_complexity)
+        columns = [self._by_monomials(self.candidates[m]) for m in simplest_first]
         solution = solve(columns, self._by_monomials(f), self.words)
         if solution is None:
             return None
         out: Polynomial = {}
-        for m, c in zip(plainest, solution, strict=True):
+        for m, c in zip(simplest_first, solution, strict=True):
             add_to(out, self.words.times(c, single(m)))
         return out
 
@@ -274,17 +275,17 @@ def degree(m: Monomial) -> Any:
 
 
 def _complexity(m: Monomial) -> tuple[Any, ...]:
-    """Return what makes a monomial less plain than others: divisors first, then its degree."""
+    """Return a sort key of monomials, the simplest first: by divisors, then by degree."""
     return sum([e < 0 for _, e in m]), degree(m)
 
 
 def log_of(u: Variable) -> Variable:
-    """Return log |u|, or log u of what is positive."""
+    """Return log |u|, or log u if u is positive."""
     return elementwise.log(u if fact(u, "positive") else elementwise.absolute(u))  # type: ignore[no-any-return]
 
 
 def _powers(u: Variable) -> Iterator[Variable]:
-    """Yield powers whose derivatives contain those of which u is one, or which it is divided by."""
+    """Yield powers of the base of u, or of u, whose derivatives may contain u or its reciprocal."""
     if u.op is elementwise.square:
         (base,) = u.inputs
         yield power(base, 3.0)

@@ -212,14 +212,14 @@ def pair_updateo(g, x, v, s, k, w):
 
 
 def held_by_last(s: Any, k: Any, x: Any) -> Any:
-    """Return for each place of a key whether it is the last one that names its element."""
-    numbers = Index(s)(x, *k).shape
+    """Return, for each position in a key, whether it is the last one that names its element."""
+    shape = Index(s)(x, *k).shape
     count = 1
-    for n in numbers:
+    for n in shape:
         count = count * n
-    places = reshape(count_to(count), numbers)
-    owners = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), places, *k)
-    return equal(Index(s)(owners, *k), places)
+    positions = reshape(count_to(count), shape)
+    last = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), positions, *k)
+    return equal(Index(s)(last, *k), positions)
 
 
 def sizes_of(x: Any) -> tuple[Any, ...]:
@@ -254,7 +254,7 @@ def pair_cumsumo(g, x, a, r):
 
 
 def part_of_join(g: Any, k: int, before: Any, x: Any) -> Any:
-    """Return the part of ``g`` that an operand of a join has there."""
+    """Return the part of ``g`` where a join has its operand ``x``."""
     start = 0
     for y in before:
         start = start + y.shape[k]
