@@ -9,12 +9,12 @@ from typing import Any
 from relgraph.api.rewrite import selected
 from relgraph.derivatives import forward, reverse
 from relgraph.derivatives.batching import batched
-from relgraph.derivatives.rules import zeros_like
 from relgraph.errors import ArgumentError, DerivativeError, ShapeError, count_of, kind_of
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable, as_variable, constant, fresh_input
 from relgraph.ir.types import TensorType
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.elementwise import cast
 from relgraph.ops.linalg.structured import eye
 from relgraph.ops.permutation import moveaxis

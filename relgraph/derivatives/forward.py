@@ -11,12 +11,12 @@ from relgraph.derivatives.rules import (
     fit,
     sizes_of_operands,
     varied,
-    zeros_like,
 )
 from relgraph.derivatives.templates import Template, Templates, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.types import TensorType
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.differentials import d
 
 

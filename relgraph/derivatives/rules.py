@@ -11,7 +11,7 @@ from relgraph.derivatives.templates import op_of
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.cast import Cast
@@ -216,8 +216,3 @@ def fit(h: Variable, x: Variable) -> Variable:
     if larger:
         h = Sum(tuple(larger), True)(h)
     return h if h.type.shape == shape else broadcast_to(h, x.shape)
-
-
-def zeros_like(x: Variable) -> Variable:
-    """Return zeros in the shape and dtype of a node."""
-    return broadcast_to(constant(0, x.dtype), x.shape)  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum
@@ -178,11 +179,6 @@ def pair_transposeo(g, x, a, b):
 
 
 # Selections and updates.
-
-
-def zeros_like(x: Any) -> Any:
-    """Return zeros in the shape of a node."""
-    return broadcast_to(constant(0, x.dtype), x.shape)
 
 
 @adjoint(where=lambda x, z: calco(z, zeros_like, x))

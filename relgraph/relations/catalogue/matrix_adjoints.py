@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.differentials import inner_product as pair
 from relgraph.ops.elementwise.cast import Cast
@@ -19,7 +20,6 @@ from relgraph.ops.permutation import matrix_transpose as T
 from relgraph.ops.shape import ExpandDims, Squeeze, reshape
 from relgraph.ops.sparse import SparseMatmul, SparseTranspose, is_sparse
 from relgraph.relations.catalogue import relations_in
-from relgraph.relations.catalogue.adjoints import zeros_like
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, checko, facto, floato
