@@ -83,7 +83,7 @@ class Updates:
                     f"the traced function changes its argument {name!r} in place, and the array "
                     + reason,
                     {"array": f"{array.dtype}, shape {array.shape}"},
-                    "Pass an array of NumPy that may be written, such as a copy.",
+                    "Pass a writable NumPy array, such as a copy.",
                 )
         if self.by_order and not all(x.flags.c_contiguous for x in leaves.arrays):
             raise ArgumentError(

@@ -42,7 +42,7 @@ class Storage:
     Parameters
     ----------
     node : Variable, optional
-        The graph of its elements; may be left out if ``value`` is given.
+        The graph of its elements; optional if you pass ``value``.
     value : array, optional
         Its elements, if they are known.
     c_order : bool
@@ -269,7 +269,7 @@ def check_writable(steps: Sequence[Step]) -> None:
         if isinstance(step.op, BroadcastTo | Diagonal):
             raise ArgumentError(
                 "the traced function writes to an array that is read-only",
-                {"array": f"made by {step.op.name}"},
+                {"array": f"the result of {step.op.name}"},
                 "Write to a copy of it, x.copy().",
             )
 

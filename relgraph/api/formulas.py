@@ -140,7 +140,7 @@ def antiderivative(
     result = search.antiderivative(f, x, Budget(budget, seconds, end))
     if isinstance(result, str):
         raise NotFoundError(
-            f"antiderivative: none of {brief(f)} was found",
+            f"no antiderivative of {brief(f)} was found",
             {"tried": result},
             "It may have no closed form.  A larger budget= tries more candidates.",
         )

@@ -42,7 +42,7 @@ from relgraph.search.word_graphs import WordGraphs, power
 
 ROUNDS = 8  # how often candidates give rise to others
 DEGREE = 12  # of a candidate
-KERNELS = 24  # atoms that candidates are made of
+KERNELS = 24  # the largest number of atoms in candidates
 
 FUNCTIONS = tuple(
     Elementwise(name)
@@ -87,7 +87,7 @@ class _Search:
         self.writing = WordGraphs(self.ring.reading, f.dtype)
         self.table: list[tuple[Variable, Polynomial]] = []  # functions, and their derivatives
         self.candidates: dict[Monomial, Polynomial] = {}  # likewise
-        self.kernels: dict[int, None] = {}  # atoms that candidates are made of
+        self.kernels: dict[int, None] = {}  # atoms in candidates
 
     def run(self) -> Variable | str:
         """Return an antiderivative, or a description of the candidates that the search tried."""
@@ -176,7 +176,7 @@ class _Search:
                     yield elementwise.erf(self._scaled(atom.content, -e))
 
     def _scaled(self, square: Monomial, c: Any) -> Variable:
-        """Return u sqrt(c), given the monomial u**2."""
+        """Return u sqrt(c) from the monomial u**2."""
         u = self.writing.atom(square[0][0])
         return u if c == 1 else elementwise.sqrt(self.writing.number(c)) * u
 
