@@ -20,12 +20,12 @@ _WORK = 100_000  # elements to compare before two arrays count as overlapping
 
 @record(eq=False)
 class Updates:
-    """The arguments that a trace changes, and what it needs to know of arguments.
+    """The arguments that a traced function changes, and what it requires of arguments.
 
     Attributes
     ----------
     indices : tuple of int
-        Which arrays among the arguments, in order.
+        The positions of the changed arrays among the arguments, in order.
     names : tuple of str
         Their names.
     by_order : bool
@@ -40,7 +40,7 @@ class Updates:
         return bool(self.indices) or self.by_order
 
     def aliases(self, leaves: Leaves) -> dict[int, int]:
-        """Return the arguments that are another one: for each the first, by index.
+        """Return the index of the first occurrence of each array that is passed several times.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class Updates:
         Raises
         ------
         ArgumentError
-            For an array that cannot be changed, or that overlaps with another one in part.
+            For an array that cannot be changed, or that overlaps another one in part.
         """
         arrays = leaves.arrays
         self._check(leaves)
@@ -72,18 +72,18 @@ class Updates:
 
     def _check(self, leaves: Leaves) -> None:
         for i, name in zip(self.indices, self.names, strict=True):
-            array, given = leaves.arrays[i], leaves.others.get(i)
+            array, original = leaves.arrays[i], leaves.others.get(i)
             reason = "is read-only" if not array.flags.writeable else ""
             if overlaps_itself(array):
                 reason = "overlaps itself"
-            if given is not None and not np.may_share_memory(array, array_of(given)):
-                reason = f"is {kind_of(given)}, whose array is a copy"
+            if original is not None and not np.may_share_memory(array, array_of(original)):
+                reason = f"is {kind_of(original)}, whose array is a copy"
             if reason:
                 raise ArgumentError(
                     f"the traced function changes its argument {name!r} in place, and the array "
                     + reason,
                     {"array": f"{array.dtype}, shape {array.shape}"},
-                    "Pass an array of NumPy that may be written, such as a copy.",
+                    "Pass a writable NumPy array, such as a copy.",
                 )
         if self.by_order and not all(x.flags.c_contiguous for x in leaves.arrays):
             raise ArgumentError(
@@ -103,14 +103,14 @@ class Updates:
             The arguments.
         """
         targets = [arrays[i] for i in self.indices]
-        own = [*targets, *[None] * (len(values) - len(targets))]
+        destinations = [*targets, *[None] * (len(values) - len(targets))]
         # A program may return values in the memory of arguments that it may overwrite.
         safe = [
             x.copy()
             if isinstance(x, np.ndarray)
             and any(np.may_share_memory(x, t) for t in targets if t is not target)
             else x
-            for x, target in zip(values, own, strict=True)
+            for x, target in zip(values, destinations, strict=True)
         ]
         with np.errstate(over="ignore"):
             for x, target in zip(safe, targets, strict=False):
@@ -127,7 +127,7 @@ def updates_of(tracers: Sequence[Tracer], inputs: Sequence[Input], by_order: boo
     tracers : sequence of Tracer
         The arguments.
     inputs : sequence of Input
-        Their inputs; arguments in one memory share the first.
+        Their inputs; arguments that are one array share the first input.
     by_order : bool
         Whether writes depend on the order of elements in memory.
     """

@@ -1,11 +1,11 @@
 """NumPy's functions that make arrays, as a traced function calls them.
 
-``np.zeros(5)`` has no traced argument, so NumPy makes an array of its own, to which no traced value
-can be written.  While a thread traces, ``np.zeros`` is therefore another function for the traced
-code: it returns a tracer whose elements are known.  The module object of NumPy answers by thread
-and by caller, through properties of its class, so that other threads, and the code of NumPy, SciPy
-and other installed packages, see NumPy's own functions.  The class is NumPy's own again when the
-last trace ends.
+``np.zeros(5)`` has no traced argument, so NumPy would return an ordinary array, which cannot hold
+traced values.  While a thread traces, the traced code therefore sees another function as
+``np.zeros``, which returns a tracer whose elements are known.  Properties of the class of NumPy's
+module choose the function by thread and by caller: other threads, and the code of NumPy, SciPy and
+other installed packages, see NumPy's functions.  When the last trace ends, the module gets its
+class back.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ Function = Callable[..., Any]
 
 def filled(value: Any) -> Any:
     """Return an array of one number as a tracer, whose graph is the number, broadcast."""
-    made = wrap(value)
-    if type(made) is Tracer and value.size:
+    tracer = wrap(value)
+    if type(tracer) is Tracer and value.size:
         number = value[(0,) * value.ndim]
-        made._storage = Storage(FUNCTIONS["full"](value.shape, number, value.dtype), value)
-    return made
+        tracer._storage = Storage(FUNCTIONS["full"](value.shape, number, value.dtype), value)
+    return tracer
 
 
 def _zeros(zeros: Function, *args: Any, **kwargs: Any) -> Any:
@@ -58,24 +58,24 @@ def _zeros(zeros: Function, *args: Any, **kwargs: Any) -> Any:
 
 
 def _empty(empty: Function, *args: Any, **kwargs: Any) -> Any:
-    made = empty(*args, **kwargs)
-    made.fill(0)  # instead of whatever the memory held before
-    return filled(made)
+    array = empty(*args, **kwargs)
+    array.fill(0)  # instead of whatever the memory held before
+    return filled(array)
 
 
 def _full(full: Function, shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     if traces(fill_value) or type(fill_value) is WeakScalar:
         sizes = np.zeros(shape, "bool").shape
         value = as_variable(operand(fill_value))
-        made = FUNCTIONS["broadcast_to"](value if dtype is None else cast(value, dtype), sizes)
-        return fresh(made, c_order=True)
-    made = full(shape, unwrap(fill_value), dtype, **kwargs)
-    return filled(made) if np.ndim(fill_value) == 0 else wrap(made)
+        node = FUNCTIONS["broadcast_to"](value if dtype is None else cast(value, dtype), sizes)
+        return fresh(node, c_order=True)
+    array = full(shape, unwrap(fill_value), dtype, **kwargs)
+    return filled(array) if np.ndim(fill_value) == 0 else wrap(array)
 
 
 def _like(like: Function, a: Any, *args: Any, **kwargs: Any) -> Any:
-    made = like(a, *args, **kwargs)
-    return made if type(made) is Tracer else filled(made)
+    result = like(a, *args, **kwargs)
+    return result if type(result) is Tracer else filled(result)
 
 
 def _array(array: Function, obj: Any, dtype: Any = None, *, copy: Any = True, **kwargs: Any) -> Any:
@@ -84,9 +84,9 @@ def _array(array: Function, obj: Any, dtype: Any = None, *, copy: Any = True, **
     if not copy and type(obj) is Tracer and not obj._scalar and dtype in (None, obj.dtype):
         return obj
     node = obj.node if type(obj) is Tracer else stacked(obj)
-    made = fresh(node if dtype is None else cast(node, dtype), c_order=True)
-    ndmin = kwargs.get("ndmin", 0) - made.ndim
-    return made[(None,) * ndmin] if ndmin > 0 else made
+    tracer = fresh(node if dtype is None else cast(node, dtype), c_order=True)
+    missing = kwargs.get("ndmin", 0) - tracer.ndim
+    return tracer[(None,) * missing] if missing > 0 else tracer
 
 
 def _asarray(asarray: Function, a: Any, dtype: Any = None, **kwargs: Any) -> Any:
@@ -94,14 +94,15 @@ def _asarray(asarray: Function, a: Any, dtype: Any = None, **kwargs: Any) -> Any
 
 
 def _ascontiguousarray(ascontiguousarray: Function, a: Any, dtype: Any = None) -> Any:
-    made = _asarray(np.asarray, a, dtype)
-    return viewed(lambda x: x, (np.atleast_1d(made),), {}, contiguous=True)
+    array = np.atleast_1d(_asarray(np.asarray, a, dtype))
+    return viewed(lambda x: x, (array,), {}, contiguous=True)
 
 
 def _new(function: Function, *args: Any, **kwargs: Any) -> Any:
-    """Call a function whose result is in memory of its own, even if NumPy returns a view."""
-    made = function(*args, **kwargs)
-    return wrap(made.copy("K") if type(made) is np.ndarray and made.base is not None else made)
+    """Call a function that makes an array; copy the result if NumPy returns a view of one."""
+    result = function(*args, **kwargs)
+    is_view = type(result) is np.ndarray and result.base is not None
+    return wrap(result.copy("K") if is_view else result)
 
 
 _OF_NUMBERS = (
@@ -126,9 +127,9 @@ _FUNCTIONS: dict[str, Function] = {
     "zeros_like": _like,
 }
 
-# Which code sees them.
+# Which code sees these functions.
 
-_OWN = ("numpy", "scipy", "relgraph")
+_UNTRACED = ("numpy", "scipy", "relgraph")
 _INSTALLED = tuple({sysconfig.get_path(x) for x in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -137,7 +138,7 @@ def _is_traced_code(frame: FrameType | None) -> bool:
     if frame is None or not _reads_attribute(frame):
         return False
     package = _package(frame)
-    if package in _OWN:
+    if package in _UNTRACED:
         return False
     if package != running()[-1].package and frame.f_code.co_filename.startswith(_INSTALLED):
         return False
@@ -166,13 +167,13 @@ def _package(frame: FrameType) -> str:
 
 @functools.cache
 def _traced(function: Function, name: str) -> Function:
-    made = _FUNCTIONS[name]
+    creation = _FUNCTIONS[name]
 
     @functools.wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Any:
         if not running():  # kept beyond the trace
             return function(*args, **kwargs)
-        return made(function, *args, **kwargs)
+        return creation(function, *args, **kwargs)
 
     return traced
 
@@ -206,7 +207,7 @@ _threads: list[int] = []  # the thread of each trace
 
 @contextmanager
 def creation_traced() -> Iterator[None]:
-    """Let the traced code of this thread make tracers with NumPy's functions."""
+    """Make NumPy's creation functions return tracers to the traced code of this thread."""
     thread = threading.get_ident()
     with _lock:
         _threads.append(thread)

@@ -5,8 +5,8 @@ trace, and holds the graph of its present elements.  A view is a storage with *s
 lead from the whole array to the view.  Reading a view applies the steps to the present graph;
 writing to it runs them backward, and gives the storage a new graph.
 
-Arrays that a trace makes of known numbers only hold these numbers, and NumPy computes with them,
-until a traced value is written to them.
+An array that the traced function makes of known numbers holds these numbers, and NumPy computes
+with them, until the function writes a traced value to it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Storage:
     Parameters
     ----------
     node : Variable, optional
-        The graph of its elements; may be left out if ``value`` is given.
+        The graph of its elements; optional if you pass ``value``.
     value : array, optional
         Its elements, if they are known.
     c_order : bool
@@ -51,7 +51,8 @@ class Storage:
     Attributes
     ----------
     unsure : WeakSet of Storage
-        Arrays that NumPy may keep in this memory, or in a copy: the order does not tell.
+        Storages of arrays that NumPy keeps in this memory or in a copy; the trace cannot know
+        which, because it does not know the order of the elements.
     """
 
     __slots__ = ("__weakref__", "_node", "_reshaped", "_value", "_writes", "c_order", "unsure")
@@ -91,16 +92,16 @@ class Storage:
         return self._node.type
 
     def relate(self, other: Any) -> None:
-        """Note a view by a reshape, or the memory of a copy: which it is depends on the order."""
+        """Record an array that is a view or a copy of this one, by the order of elements."""
         self._reshaped = [*(x for x in self._reshaped if x() is not None), ref(other)]
 
     def is_related(self, other: Any) -> bool:
-        """Return True for a view that was noted."""
+        """Return True for an array that :meth:`relate` recorded."""
         return any(x() is other for x in self._reshaped)
 
     @property
     def by_order(self) -> bool:
-        """Whether there are arrays that a write changes or not, by the order of the elements."""
+        """Whether the order of elements decides which other arrays a write changes."""
         return any(x() is not None for x in self._reshaped)
 
     def changed(self) -> None:
@@ -113,7 +114,7 @@ class Storage:
             self._node = None
 
     def read(self, steps: Sequence[Step]) -> Variable:
-        """Return the graph of a view: from the last write to its elements, not the last of all."""
+        """Return the graph of a view, starting at the last write to its own elements."""
         if self._writes is None or not steps or not _is_static(steps[0]):
             node = self.node
         else:
@@ -130,14 +131,14 @@ class Storage:
         node : Variable
             The graph of all elements.
         step : Step, optional
-            The key of the only elements that differ from before.
+            The index of the elements that the write changes; by default, all of them.
         part : Variable, optional
             The new elements there, if they have the shape and dtype of that part.
 
         Raises
         ------
         ArgumentError
-            If other arrays, that the trace cannot follow, are in the same memory.
+            If arrays that the trace cannot follow share the memory.
         """
         if self._value is not None and not self._alone():
             raise ArgumentError(
@@ -148,8 +149,8 @@ class Storage:
             )
         if any(self.unsure):
             raise ArgumentError(
-                "the traced function writes to an array of which another one is a view or a copy "
-                "in NumPy, which is not known while tracing",
+                "the traced function writes to an array, and another array is a view or a copy of "
+                "it in NumPy, which is not known while tracing",
                 {"array": node.type},
                 "Write .copy() after the reshape, ravel or einsum that made the other one, or "
                 "before it.",
@@ -175,10 +176,10 @@ class Storage:
 
 
 class _Writes:
-    """The writes to parts of an array: which was the last for each element.
+    """The writes to parts of an array, with the number of the last write to each element.
 
     A loop over elements reads and writes one array very often.  Each read starts at the graph of
-    the last write that matters, so that rewriting need not find the way past all later ones.
+    the last write that matters, so that rewriting need not move it past all later ones.
     """
 
     def __init__(self, start: Variable) -> None:
@@ -204,7 +205,7 @@ class _Writes:
         return self._nodes[number], steps
 
 
-_FEW = 1 << 16  # elements of an array whose writes are counted one by one
+_FEW = 1 << 16  # elements of the largest array for which writes are recorded
 
 
 def _is_small(node: Variable) -> bool:
@@ -254,10 +255,10 @@ class Step:
         return reshape(part, self.type.shape)  # type: ignore[no-any-return]
 
     def of(self, array: Array) -> Array:
-        """Return the view of an array of NumPy; where a key is dynamic, one at the start."""
+        """Return the view of a NumPy array; dynamic indices count as 0."""
         if isinstance(self.op, Index):
-            known = [x.value if isinstance(x, Constant) else 0 for x in self.operands]
-            view: Array = array[(*numpy_key(self.op.params[0], tuple(known)), ...)]
+            indices = [x.value if isinstance(x, Constant) else 0 for x in self.operands]
+            view: Array = array[(*numpy_key(self.op.params[0], tuple(indices)), ...)]
             return view
         return self.op.perform(array)  # type: ignore[no-any-return]
 
@@ -268,13 +269,13 @@ def check_writable(steps: Sequence[Step]) -> None:
         if isinstance(step.op, BroadcastTo | Diagonal):
             raise ArgumentError(
                 "the traced function writes to an array that is read-only",
-                {"array": f"made by {step.op.name}"},
+                {"array": f"the result of {step.op.name}"},
                 "Write to a copy of it, x.copy().",
             )
 
 
 def steps_from(start: Variable, end: Variable) -> tuple[Step, ...] | None:
-    """Return the steps from one node to another, or None if the second is no view of the first."""
+    """Return the steps from one node to another, or None if the second is not a view."""
     steps: list[Step] = []
     while end is not start:
         op = end.op
@@ -307,7 +308,7 @@ def joined(first: Sequence[Step], second: Sequence[Step]) -> tuple[Step, ...]:
 
 @lru_cache(maxsize=1024)
 def stand_in(kind: TensorType, number: int = 0) -> Variable:
-    """Return an input of a type, to apply functions to that make views."""
+    """Return an input of a type, to which a function that makes views can be applied."""
     return make_input(f"array_{number}", kind)
 
 

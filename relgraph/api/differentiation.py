@@ -1,4 +1,4 @@
-"""What is differentiated: a graph, or a function of arrays on inputs of its own."""
+"""Problems of differentiation: a graph, or a function of arrays run on new inputs."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def node_of(x: Any, name: str, role: str = "argument") -> Variable:
 
 
 class OnInputs:
-    """A function run on inputs that stand for some of its arguments.
+    """A function run on inputs in place of some of its arguments.
 
-    Derivatives are taken with respect to these inputs, so that other occurrences of the arguments,
-    as in a function that also reads them from outside, count as constants.
+    Derivatives are taken with respect to these inputs.  Other occurrences of the arguments, as in a
+    function that also reads them from outside, therefore count as constants.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class OnInputs:
     args, kwargs : tuple, dict
         Its arguments.
     positions : sequence of int
-        Which of ``args`` to differentiate with respect to.
+        The positions in ``args`` to differentiate with respect to.
     has_aux : bool
         Whether the function returns a pair whose second part is not differentiated.
 
@@ -68,9 +68,9 @@ class OnInputs:
     wrt : list of Input
         The inputs.
     result : object
-        What the function returned, with nodes as leaves.
+        The result of the function, with nodes as leaves.
     aux : object
-        The second part.
+        The second part of the pair, or None.
     outputs : list of Variable
         The leaves of the result.
     """
@@ -111,10 +111,10 @@ class OnInputs:
         node = node_of(x, name)
         name, facts = (node.name, node.facts) if isinstance(node, Input) else (name, ())
         check_floats(node, f"the argument {name}")
-        stands = fresh_input(name, node.type, facts)
-        self._arguments[stands] = node
-        self.wrt.append(stands)
-        return argument(stands)
+        stand_in = fresh_input(name, node.type, facts)
+        self._arguments[stand_in] = node
+        self.wrt.append(stand_in)
+        return argument(stand_in)
 
     def close(self, value: Any) -> Any:
         """Return a container with the arguments in place of the inputs of each graph in it."""
@@ -155,12 +155,12 @@ def one_output(traced: OnInputs) -> Variable:
 
 
 def _check_unchanged(arguments: Iterable[Any]) -> None:
-    """Raise an error for an argument that the function has changed in place."""
+    """Raise DerivativeError if the function has changed an argument in place."""
     for x, name in flattened(list(arguments), "argument"):
         if type(x) is Tracer and not isinstance(x.node, Input):
             raise DerivativeError(
-                f"the function changes its {name.replace('_', ' ')} in place, with respect to "
-                "which it is differentiated",
+                f"the function changes its {name.replace('_', ' ')} in place, and you "
+                "differentiate with respect to it",
                 {"array": x.node},
                 "Change a copy in the function: x = x.copy().",
             )
@@ -215,7 +215,7 @@ class OnGraph:
 
 
 def directions(values: Any, nodes: Nodes, role: str) -> Nodes:
-    """Return tangents or cotangents as nodes, one for each node, or raise."""
+    """Return tangents or cotangents as nodes, one for each of ``nodes``, or raise ArgumentError."""
     leaves = [(x, name) for x, name in flattened(values, role) if x is not None]
     if len(leaves) != len(nodes):
         raise ArgumentError(
@@ -229,7 +229,10 @@ def directions(values: Any, nodes: Nodes, role: str) -> Nodes:
 
 
 def prepared(graph: OnGraph | OnInputs, stabilize: bool) -> tuple[Nodes, Nodes]:
-    """Return the outputs and the nodes of a problem, in stable forms, after checking dtypes."""
+    """Check dtypes; return the outputs of a problem, and the nodes to differentiate by, stabilised.
+
+    Without ``stabilize``, both are as in the problem.
+    """
     for y in graph.outputs:
         graphs.check_floats(y, "the output")
     return graphs.stable(graph.outputs, graph.wrt) if stabilize else (graph.outputs, graph.wrt)

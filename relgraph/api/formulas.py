@@ -47,7 +47,7 @@ def derivative(y: Variable, x: Variable) -> Variable:
     DerivativeError
         For an op without a differential, or if elements of ``y`` depend on other elements of ``x``.
     DTypeError
-        For what is not of floats.
+        For a graph that does not hold floats.
 
     See Also
     --------
@@ -86,15 +86,15 @@ def antiderivative(
     x : Variable, float[...]
         An input.
     budget : int
-        How many steps the search may take, for ``f`` and then for its canonical form.
+        The number of steps that the search may take, for ``f`` and again for its canonical form.
     seconds : float, optional
-        How long it may take.
+        The time that it may take; by default, there is no limit.
 
     Returns
     -------
     Variable
-        In the shape of ``f``; the constant of integration is arbitrary.  It holds on each interval
-        on which ``f`` and it are continuous.
+        In the shape of ``f``; the constant of integration is arbitrary.  Its derivative is ``f`` on
+        each interval on which both are continuous.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def antiderivative(
     DerivativeError
         If elements of ``f`` depend on other elements of ``x``.
     DTypeError
-        For what is not of floats.
+        For a graph that does not hold floats.
     ArgumentError
         For an ``x`` that is not an input.
     DomainError
@@ -155,7 +155,7 @@ def antiderivative(
         result = result if isinstance(again, str) else again
     if isinstance(result, str):
         raise NotFoundError(
-            f"antiderivative: none of {brief(f)} was found",
+            f"no antiderivative of {brief(f)} was found",
             {"tried": result},
             "It may have no closed form.  A larger budget= tries more candidates."
             if "budget" in result
@@ -196,7 +196,7 @@ def _check(y: Variable, x: Variable, function: str, name: str) -> None:
             moving.add(node)
             if node.op is None or not node.op.pointwise:
                 raise DerivativeError(
-                    f"{function}: {name} is no elementwise expression of x",
+                    f"{function}: {name} is not an elementwise expression of x",
                     {"op": repr(node.op), "node": brief(node), "x": brief(x)},
                     "Use rg.jacobian or rg.grad for other functions of arrays.",
                 )

@@ -125,7 +125,7 @@ def function(
     >>> f(np.array([1.0, 2.0]), y=np.array([3.0, 4.0]))
     {'sum': array([4., 6.]), 'dot': np.float64(11.0)}
     """
-    given, defaults = _listed_inputs(inputs)
+    listed, defaults = _listed_inputs(inputs)
     if outputs is None and not updates:
         raise ArgumentError(
             "the outputs are None, and there are no updates",
@@ -134,7 +134,7 @@ def function(
         )
     nodes, keys = ((), None) if outputs is None else _opened(outputs)
     backend_of(target)  # raises for an unknown target before any work is done
-    graph, state = _with_state(given, defaults, nodes, updates, givens)
+    graph, state = _with_state(listed, defaults, nodes, updates, givens)
     needed = list[Meeting]()
     rewriter, choices = selected(mode, nonfinite)
     if rewriter is not None:
@@ -333,8 +333,8 @@ class Function:
                 fix="Write rg.function(inputs, outputs).",
             )
         backend = backend_of(target, choices)
-        taken = state.overwritten(graph) if state and isinstance(backend, Donating) else {}
-        written = donate.union(taken.values())
+        overwritten = state.overwritten(graph) if state and isinstance(backend, Donating) else {}
+        written = donate.union(overwritten.values())
         if written and isinstance(backend, Donating):
             backend = backend.donating(written)
         for position, node in enumerate(graph.outputs):
@@ -362,7 +362,7 @@ class Function:
         self.__signature__ = _signature(self.inputs, state.defaults if state else {})
         call: Callable[..., Any] | None = None
         if state is not None:
-            call = state.call(self._listed_results, self._convert, self._contained, taken)
+            call = state.call(self._listed_results, self._convert, self._contained, overwritten)
         elif quick and self._single:
             call = self._program.entry(*quick, self._call)
         _set_call(self, call or self._call)
@@ -434,8 +434,8 @@ class Function:
         return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        made = partial(Function, needed=self._needed, donate=self._donate, state=self._state)
-        return made, (self.graph, self._keys, self._target, self.mode, self._choices)
+        make = partial(Function, needed=self._needed, donate=self._donate, state=self._state)
+        return make, (self.graph, self._keys, self._target, self.mode, self._choices)
 
     def _call(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Compute the outputs: the call in Python, for any arguments."""

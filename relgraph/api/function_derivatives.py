@@ -21,7 +21,7 @@ Transform = Callable[..., Any]
 class Derivative(Jit):
     """A derivative of a function of arrays; it is compiled on the first call with each signature.
 
-    Called with traced arrays or graphs, it builds its graph in place.
+    A call with traced arrays or graphs returns traced arrays or graphs.
     """
 
     def __init__(self, transform: Transform, function: Callable[..., Any], *options: Any) -> None:
@@ -81,7 +81,7 @@ def positions_of(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
 
 
 class Options(NamedTuple):
-    """What a derivative of a function depends on, beside the function."""
+    """The options of a derivative of a function."""
 
     argnums: int | Sequence[int] = 0
     has_aux: bool = False

@@ -37,7 +37,7 @@ def _of_loss(loss: Any, wrt: Any, options: Options) -> Any:
     """Return the gradient of a function, as a function; or of a graph."""
     name = "value_and_grad" if options.with_value else "grad"
     if is_function(loss):
-        no_nodes(wrt, name)
+        check_no_nodes(wrt, name)
         return Derivative(_function_gradient, loss, options)
     graph = OnGraph(loss, wrt, name)
     value, parts = graphs.gradient(graph.loss, graph.wrt, options.stabilize)
@@ -45,8 +45,8 @@ def _of_loss(loss: Any, wrt: Any, options: Options) -> Any:
     return (graph.wrapped([value])[0], gradients) if options.with_value else gradients
 
 
-def no_nodes(wrt: Any, name: str) -> None:
-    """Raise ArgumentError for nodes beside a function."""
+def check_no_nodes(wrt: Any, name: str) -> None:
+    """Raise ArgumentError if the call passes nodes to differentiate by along with a function."""
     if wrt is not None:
         raise ArgumentError(
             f"rg.{name} of a function takes positions of arguments, not {kind_of(wrt)}",
@@ -196,7 +196,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, *, stabilize: bool = True) -> Any
     (np.float64(0.0), np.float64(2.0))
     """
     if is_function(outputs):
-        primals, along = arguments(wrt, "primals"), arguments(tangents, "tangents")
+        primals, along = one_each(wrt, "primals"), one_each(tangents, "tangents")
         return at_arguments(partial(_function_jvp, outputs, stabilize), primals, along)
     graph = OnGraph(outputs, wrt, "jvp")
     nodes = directions(tangents, graph.wrt, "tangent")
@@ -206,7 +206,8 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, *, stabilize: bool = True) -> Any
     )
 
 
-def arguments(values: Any, name: str) -> tuple[Any, ...]:
+def one_each(values: Any, name: str) -> tuple[Any, ...]:
+    """Return a sequence with one value for each argument as a tuple, or raise ArgumentError."""
     if not isinstance(values, tuple | list):
         raise ArgumentError(
             f"the {name} of a function come in a tuple, one for each argument, not in "
@@ -233,13 +234,13 @@ def _linear(
         return traced.close(traced.like_arguments(parts, single=False))
 
     value = traced.like_result(outputs)
-    return traced.close(
-        (value, traced.aux) if options.has_aux else value
-    ), pushed if forwards else pulled
+    if options.has_aux:
+        value = (value, traced.aux)
+    return traced.close(value), pushed if forwards else pulled
 
 
 def _of_outputs(outputs: Any, wrt: Any, name: str, stabilize: bool) -> tuple[Any, ...]:
-    """Return a graph's outputs in stable form, and its derivative as a function, both ways."""
+    """Return a graph's outputs in stable form, and its functions of tangents and cotangents."""
     graph = OnGraph(outputs, wrt, name)
     values, inputs = prepared(graph, stabilize)
 
@@ -274,9 +275,9 @@ def vjp(outputs: Any, *wrt: Any, has_aux: bool = False, stabilize: bool = True) 
     -------
     tuple
         The outputs, in the form that was differentiated, and a function of cotangents in the
-        structure and shapes of the outputs.  That returns the cotangents of ``wrt``; for a
-        function, a tuple with one for each argument.  With ``has_aux``, ``((outputs, aux),
-        function)``.
+        structure and shapes of the outputs.  The function returns the cotangents of ``wrt``; for a
+        function of arrays, a tuple with one for each argument.  With ``has_aux``, the first entry
+        is ``(outputs, aux)``.
 
     Raises
     ------
@@ -287,8 +288,8 @@ def vjp(outputs: Any, *wrt: Any, has_aux: bool = False, stabilize: bool = True) 
 
     Notes
     -----
-    With arrays, the value is computed once, and the function of cotangents starts from what it
-    needs of that computation.
+    With arrays, ``vjp`` computes the value once and keeps the intermediate results that the
+    function of cotangents needs.
 
     Examples
     --------
@@ -333,9 +334,9 @@ def linearize(outputs: Any, *wrt: Any, stabilize: bool = True) -> Any:
     Returns
     -------
     tuple
-        The outputs, in the form that was differentiated, and a function of tangents, which takes
-        those of the nodes as one argument for a graph, and one for each argument for a function.
-        It returns the tangents of the outputs.
+        The outputs, in the form that was differentiated, and a function that returns the tangents
+        of the outputs.  For a graph, it takes the tangents of the nodes as one argument; for a
+        function, the tangent of each argument as an argument.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Derivatives of graphs, of and with respect to lists of nodes: checks, stable forms, zeros."""
+"""Derivatives of lists of nodes with respect to lists of nodes: checks, stable forms, zeros."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from relgraph.api.rewrite import selected
 from relgraph.derivatives import forward, reverse
 from relgraph.derivatives.batching import batched
-from relgraph.derivatives.rules import zeros_like
 from relgraph.errors import ArgumentError, DerivativeError, ShapeError, count_of, kind_of
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable, as_variable, constant, fresh_input
 from relgraph.ir.types import TensorType
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.elementwise import cast
 from relgraph.ops.linalg.structured import eye
 from relgraph.ops.permutation import moveaxis
@@ -37,7 +37,7 @@ def check_floats(x: Variable, role: str) -> None:
 
 
 def check_wrt(wrt: Sequence[Any], outputs: Sequence[Variable]) -> None:
-    """Raise unless all are nodes of floats in the graph of the outputs."""
+    """Raise an error unless all of ``wrt`` are nodes of floats in the graph of the outputs."""
     order = toposort(outputs)
     nodes = set(order)
     for x in wrt:
@@ -51,7 +51,7 @@ def check_wrt(wrt: Sequence[Any], outputs: Sequence[Variable]) -> None:
         if x not in nodes:
             inputs = ", ".join([str(y) for y in order if isinstance(y, Input)])
             raise DerivativeError(
-                f"{brief(x, 24)} is no node of the graph to differentiate",
+                f"{brief(x, 24)} is not a node of the graph to differentiate",
                 {"node": f"{brief(x, 24)} : {x.type}", "inputs": inputs or "none"},
                 "Pass a node that the graph is built from; an input is the same only with the same "
                 "name, type and facts.",
@@ -74,7 +74,7 @@ def stable(outputs: Sequence[Variable], wrt: Sequence[Variable]) -> tuple[Nodes,
     """Return outputs, and the nodes to differentiate with respect to, in numerically stable forms.
 
     The derivative of a stable form is stable; that of ``log(1 + exp(x))`` as written is NaN at
-    1000.  Rewriting must not pass through a node of ``wrt``, so that an input stands for it.
+    1000.  An input takes the place of each inner node of ``wrt``, so that rewriting keeps the node.
     """
     rewriter = selected("stabilization")[0]
     holes = {x: fresh_input("wrt", x.type) for x in wrt if not isinstance(x, Input)}
@@ -93,7 +93,7 @@ def stable(outputs: Sequence[Variable], wrt: Sequence[Variable]) -> tuple[Nodes,
 
 
 def _below(x: Variable, holes: dict[Variable, Input]) -> Variable:
-    """Return a node with the holes for other nodes below it."""
+    """Return a node with holes in place of the other nodes below it."""
     (node,) = substitute(x, {y: hole for y, hole in holes.items() if y is not x})
     return node
 
@@ -149,7 +149,7 @@ def jacobians(outputs: Nodes, wrt: Sequence[Variable], forwards: bool | None) ->
     outputs, wrt : sequence of Variable
         Floats.
     forwards : bool or None
-        Whether to push unit vectors forward; None for the way that takes fewer of them.
+        Whether to push unit vectors forward or pull them back; None for whichever are fewer.
 
     Returns
     -------

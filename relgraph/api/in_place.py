@@ -20,13 +20,13 @@ from relgraph.ops.indexing.update import SetIndex
 from relgraph.ops.shape import broadcast_to, reshape
 
 MADE_HERE = (
-    "Make the array in the function with np.zeros, np.empty or another function of numpy by that "
-    "name (not with `from numpy import zeros`), or pass it as an argument."
+    "Make the array in the function with np.zeros, np.empty or the like, spelled with the module "
+    "(not after `from numpy import zeros`), or pass it as an argument."
 )
 
 
 def assign(x: Tracer, key: Any, value: Any) -> None:
-    """Do what ``x[key] = value`` does, which converts the value to the dtype of the array."""
+    """Assign ``x[key] = value``, with the value converted to the dtype of the array."""
     if x._scalar:
         raise ArgumentError(
             "the traced function assigns to elements of a scalar",
@@ -56,7 +56,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
 
 
 def without_lead(node: Variable, shape: Shape) -> Variable:
-    """Return a value without additional axes of size 1, which assignments may have."""
+    """Return a value without leading axes of size 1 that the target of an assignment lacks."""
     extra = node.ndim - len(shape)
     if extra > 0 and set(node.type.shape[:extra]) == {1}:
         return reshape(node, node.type.shape[extra:])  # type: ignore[no-any-return]
@@ -64,7 +64,7 @@ def without_lead(node: Variable, shape: Shape) -> Variable:
 
 
 def converted(value: Any, dtype: np.dtype[Any]) -> Variable:
-    """Return the node of a value that is assigned to elements of a dtype."""
+    """Return the node of a value, converted to the dtype of the array that it is assigned to."""
     node = as_variable(operand(value), like=[dtype])
     return cast(node, dtype)  # type: ignore[no-any-return]
 
@@ -79,14 +79,14 @@ def store(x: Tracer, node: Variable, casting: str = "same_kind", where: Any = Tr
     node : Variable
         The result.
     casting : str
-        The rule that the conversion to the dtype of the array must keep.
+        NumPy's rule for the conversion to the dtype of the array.
     where : bool, or array of bool
         Which elements to write.
 
     Raises
     ------
     DTypeError
-        If the dtype does not convert by the rule of casting.
+        If the rule forbids the conversion.
     ShapeError
         If the result does not broadcast to the shape of the array.
     """
@@ -105,7 +105,7 @@ def store(x: Tracer, node: Variable, casting: str = "same_kind", where: Any = Tr
 
 
 def write(x: Tracer, node: Variable) -> None:
-    """Make a graph the present elements of an array or view, after broadcasting it."""
+    """Write a graph, broadcast to the shape, to an array or view."""
     shape = type_of(x).shape
     _check_shape(node.type.shape, shape)
     check_writable(x._steps)
@@ -137,7 +137,7 @@ def _check_shape(value: Shape, shape: Shape) -> None:
 
 
 def into(out: Any, result: Any, casting: str = "same_kind", where: Any = True) -> Any:
-    """Write a result to the array given as ``out``, and return that."""
+    """Write a result to the argument ``out``, and return the array."""
     if type(out) is tuple and len(out) == 1:
         (out,) = out
     if type(out) is not Tracer or out._scalar:

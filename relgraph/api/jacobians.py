@@ -16,7 +16,7 @@ from relgraph.api.differentiation import (
     prepared,
 )
 from relgraph.api.function_derivatives import Derivative, Options, positions_of
-from relgraph.api.gradients import arguments, no_nodes
+from relgraph.api.gradients import check_no_nodes, one_each
 from relgraph.api.graph_derivatives import Nodes
 from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import rebuilt
@@ -48,11 +48,19 @@ def _nested(tree: Any, parts: Sequence[Any]) -> Any:
 
 def _hessian(loss: Variable, wrt: Sequence[Variable], stabilize: bool) -> list[Nodes]:
     """Return the second derivatives of a number, forward over reverse."""
+    gradient, wrt = _stable_gradient(loss, wrt, stabilize)
+    return graphs.jacobians(gradient, wrt, True)
+
+
+def _stable_gradient(
+    loss: Variable, wrt: Sequence[Variable], stabilize: bool
+) -> tuple[Nodes, Sequence[Variable]]:
+    """Return the gradient of a number, and the nodes of ``wrt`` as they occur in it."""
     graphs.check_loss(loss)
     if stabilize:
         (loss,), wrt = graphs.stable([loss], wrt)
     _, gradient = graphs.gradient(loss, wrt, stabilize=False)
-    return graphs.jacobians(gradient, wrt, True)
+    return gradient, wrt
 
 
 @checks_arguments
@@ -76,8 +84,8 @@ def jacobian(
     -------
     Variable or container of Variable, or callable
         For an output of shape ``s`` and a node of shape ``t``, an array of shape ``(*s, *t)``.
-        They are in the structure of the outputs, with the structure of ``wrt`` in each place.  For
-        a function, a function of the same arguments that returns them.
+        The result has the structure of the outputs, with the structure of ``wrt`` for each output.
+        For a function, a function of the same arguments that returns the result.
 
     Raises
     ------
@@ -90,7 +98,7 @@ def jacobian(
     Notes
     -----
     Forward mode pushes all unit vectors of ``wrt`` at once, or reverse mode pulls back those of the
-    outputs: whichever are fewer.  So the graph does not grow with the number of elements, but the
+    outputs: whichever are fewer.  The graph does not grow with the number of elements, but the
     arrays do.
 
     Examples
@@ -101,7 +109,7 @@ def jacobian(
            [0., 1.]])
     """
     if is_function(outputs):
-        no_nodes(wrt, "jacobian")
+        check_no_nodes(wrt, "jacobian")
         return Derivative(_function_jacobian, outputs, Options(argnums, stabilize=stabilize))
     graph = OnGraph(outputs, wrt, "jacobian")
     values, inputs = prepared(graph, stabilize)
@@ -143,7 +151,7 @@ def hessian(
            [4., 0.]])
     """
     if is_function(loss):
-        no_nodes(wrt, "hessian")
+        check_no_nodes(wrt, "hessian")
         return Derivative(_function_hessian, loss, Options(argnums, stabilize=stabilize))
     graph = OnGraph(loss, wrt, "hessian")
     rows = _hessian(graph.loss, graph.wrt, stabilize)
@@ -158,10 +166,7 @@ def _function_hvp(function: Any, stabilize: bool, primals: Any, vectors: Any) ->
 
 
 def _hvp(loss: Variable, wrt: Sequence[Variable], vectors: Nodes, stabilize: bool) -> Nodes:
-    graphs.check_loss(loss)
-    if stabilize:
-        (loss,), wrt = graphs.stable([loss], wrt)
-    _, gradient = graphs.gradient(loss, wrt, stabilize=False)
+    gradient, wrt = _stable_gradient(loss, wrt, stabilize)
     return graphs.pushed_forward(gradient, wrt, vectors)
 
 
@@ -204,7 +209,7 @@ def hvp(loss: Any, wrt: Any, vectors: Any, *, stabilize: bool = True) -> Any:
     (array([ 6., 12.]),)
     """
     if is_function(loss):
-        primals, along = arguments(wrt, "primals"), arguments(vectors, "vectors")
+        primals, along = one_each(wrt, "primals"), one_each(vectors, "vectors")
         return at_arguments(partial(_function_hvp, loss, stabilize), primals, along)
     graph = OnGraph(loss, wrt, "hvp")
     nodes = directions(vectors, graph.wrt, "tangent")

@@ -225,7 +225,7 @@ class Jit:
             if compiled is not None:
                 return compiled, slots
             traced, trace = self._trace(leaves, args, kwargs)
-            made = function(
+            executable = function(
                 list(traced.graph.inputs),
                 list(traced.graph.outputs),
                 mode=self.mode,
@@ -234,7 +234,7 @@ class Jit:
                 donate=traced.donated,
             )
             updates = traced.updates if traced.updates else None
-            program = _Program(made, traced.feeds, traced.pack, updates, (key, *trace.path))
+            program = _Program(executable, traced.feeds, traced.pack, updates, (key, *trace.path))
             self._branches[key] = trace.graft(branch, program)
             self._programs[program] = None
             if len(self._programs) > PROGRAMS:
@@ -251,13 +251,13 @@ class Jit:
 
         def traced(x: Any, name: str, parameter: str) -> Any:
             before = len(named.inputs)
-            made = rebuilt(x, named.leaf, name)
+            tracers = rebuilt(x, named.leaf, name)
             donated.extend(named.inputs[before:] if parameter in self.donate else ())
-            return made
+            return tracers
 
         traced_args = [traced(x, *names) for x, names in zip(args, positions, strict=True)]
         traced_kwargs = {k: traced(x, k, k) for k, x in kwargs.items()}
-        given = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
+        before = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
         try:
             with tracing(self._function) as trace:
                 result = self._function(*traced_args, **traced_kwargs)
@@ -287,7 +287,7 @@ class Jit:
                 reason.facts,
                 MADE_HERE,
             ) from error
-        _check_containers(positions, given, [traced_args, traced_kwargs])
+        _check_containers(positions, before, [traced_args, traced_kwargs])
         updates = updates_of(named.tracers, named.inputs, trace.by_order)
         results = Results(self.__name__, updates, named.tracers)
         pack = results.packer(result)
@@ -433,10 +433,10 @@ class _Named:
                 {"supported": ", ".join(DTYPES)},
                 "Convert it with .astype(...).",
             )
-        made = make_input(self.numbers.new_name(name), TensorType(dtype, x.shape))
+        node = make_input(self.numbers.new_name(name), TensorType(dtype, x.shape))
         first = self._aliases.get(len(self.inputs))
-        self.inputs.append(made)
-        storage = Storage(made, c_order=True) if first is None else self.tracers[first]._storage
+        self.inputs.append(node)
+        storage = Storage(node, c_order=True) if first is None else self.tracers[first]._storage
         self.tracers.append(Tracer(storage, scalar=isinstance(x, np.generic)))
         return self.tracers[-1]
 

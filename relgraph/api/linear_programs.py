@@ -1,5 +1,4 @@
-"""A value and its derivative at given arrays: two programs, the second of which starts from what
-the first one has computed."""
+"""A value and its derivative at arrays, as two programs: the second reuses results of the first."""
 
 from __future__ import annotations
 
@@ -46,10 +45,10 @@ class _Arrays:
         return argument(self.inputs[-1])
 
 
-def evaluated(build: Callable[..., Any], *args: Any) -> Any:
-    """Return the value of what a function builds for arrays: primals, and directions there.
+def _evaluated(build: Callable[..., Any], *args: Any) -> Any:
+    """Trace a function at primals and directions, which are arrays, and return the value.
 
-    The function is run in each call, because what it reads from outside may have changed.
+    Each call traces the function, because values that it reads from outside may have changed.
     """
     arguments = _Arrays()
     with tracing():
@@ -60,8 +59,8 @@ def evaluated(build: Callable[..., Any], *args: Any) -> Any:
 
 
 def at_arguments(build: Callable[..., Any], *args: Any) -> Any:
-    """Return what a function builds: in a trace and for graphs a graph, for arrays its value."""
-    return build(*args) if is_tracing() or holds_graphs(args) else evaluated(build, *args)
+    """Return the result of a function: a graph for graphs or in a trace, a value for arrays."""
+    return build(*args) if is_tracing() or holds_graphs(args) else _evaluated(build, *args)
 
 
 def linear_program(
@@ -74,12 +73,12 @@ def linear_program(
     build : callable
         ``build(*primals)`` returns a value and a linear function, for traced arrays.
     primals : sequence of array
-        Where to compute.
+        The point at which to compute.
     of_value : bool
         Whether the linear function takes one argument in the structure of the value, rather than
         arguments in the structure of the primals.
     has_aux : bool
-        Whether the value is a pair, of which only the first part is differentiated.
+        Whether the value is a pair whose second part is not differentiated.
 
     Returns
     -------
@@ -94,13 +93,13 @@ def linear_program(
         directions, tracers = _inputs_like(domain)
         image = linear(*tracers)
     values, images = _nodes(value), _nodes(image)
-    residuals, results = _residuals(images, directions)
+    residuals = _residuals(images, directions)
     first = _compiled(FunctionGraph(arguments.inputs, [*values, *residuals]))
     computed = first(*arguments.arrays)
-    kept = [np.asarray(x) for x in computed[len(values) :]]
+    arrays = [np.asarray(x) for x in computed[len(values) :]]
     holes = [make_input(f"residual_{i}", x.type) for i, x in enumerate(residuals)]
     program = FunctionGraph(
-        [*holes, *directions], substitute(results, dict(zip(residuals, holes, strict=True)))
+        [*holes, *directions], substitute(images, dict(zip(residuals, holes, strict=True)))
     )
 
     def apply(*args: Any) -> Any:
@@ -110,7 +109,7 @@ def linear_program(
                 f"there are {len(leaves)} arrays for {len(directions)} of the other side",
                 fix="Pass one array for each, in containers of the same structure.",
             )
-        return filled(image, _compiled(program)(*kept, *leaves))
+        return filled(image, _compiled(program)(*arrays, *leaves))
 
     return filled(value, computed[: len(values)]), apply
 
@@ -132,10 +131,8 @@ def _inputs_like(value: Any) -> tuple[list[Input], Any]:
     return inputs, rebuilt(value, leaf, "direction")
 
 
-def _residuals(
-    results: Sequence[Variable], directions: Sequence[Variable]
-) -> tuple[list[Variable], list[Variable]]:
-    """Return the nodes at which what depends on directions meets what does not, and the results."""
+def _residuals(results: Sequence[Variable], directions: Sequence[Variable]) -> list[Variable]:
+    """Return the nodes that do not depend on directions, but are operands of nodes that do."""
     order = toposort(results)
     dependent = set(directions)
     for x in order:
@@ -146,4 +143,4 @@ def _residuals(
         if i not in dependent and not isinstance(i, Constant)
     ]  # fmt: skip
     border += [x for x in results if x not in dependent and not isinstance(x, Constant)]
-    return list(dict.fromkeys(border)), list(results)
+    return list(dict.fromkeys(border))

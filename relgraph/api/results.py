@@ -17,7 +17,7 @@ from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.node import Constant, Variable, as_variable
 
 Pack = Callable[[list[Any], list[Any], list[Any]], Any]
-"""Makes the results of the values of outputs, the numbers of a trace, and the arguments."""
+"""Builds the results from the values of outputs, the numbers of a trace, and the arguments."""
 
 
 class Results:
@@ -35,7 +35,7 @@ class Results:
     Attributes
     ----------
     outputs : list of Variable
-        The new elements of the changed arguments, then what the results are made of.
+        The new elements of the changed arguments, then the arrays in the results.
     """
 
     def __init__(self, name: str, updates: Updates, tracers: Sequence[Tracer]) -> None:
@@ -86,9 +86,9 @@ class Results:
                 if not is_dataclass(result)
                 else why_no_leaf(result).replace("Pass", "Return"),
             )
-        place = len(self.outputs)
+        index = len(self.outputs)
         self.outputs.append(value)
-        return lambda values, slots, arrays: values[place]
+        return lambda values, slots, arrays: values[index]
 
 
 def _view_of_argument(result: Tracer, index: int) -> Pack | None:

@@ -21,11 +21,11 @@ _numbers = count()
 _ALONE = 2  # references that sys.getrefcount counts to an array that only a local variable holds
 
 
-class Storage:
-    """The place where a shared variable keeps its array.
+class Cell:
+    """The mutable cell in which a shared variable keeps its array.
 
     A call that updates the variable holds the lock.  While the call writes over the array itself,
-    the place is empty, so that readers wait for the lock.
+    the cell is empty, and readers wait for the lock.
     """
 
     __slots__ = ("array", "lock", "number")
@@ -33,9 +33,8 @@ class Storage:
     def __init__(self, array: Any) -> None:
         self.array = array
         self.lock = forks.lock()
-        self.number = next(
-            _numbers
-        )  # calls acquire locks in this order, so that none waits in a circle
+        # Calls acquire locks in the order of these numbers, which prevents a deadlock.
+        self.number = next(_numbers)
 
     def read(self, name: str) -> Any:
         """Return the array; wait for a call that is writing over it."""
@@ -54,7 +53,7 @@ class Storage:
     def take(self, name: str) -> tuple[Any, bool]:
         """Return an array that nothing else holds, and whether it is the stored one.
 
-        If it is, the place is empty until the caller stores an array.  The caller has the lock.
+        If it is, the cell is empty until the caller stores an array.  The caller holds the lock.
         """
         array = self.read(name)
         if not isinstance(array, np.ndarray):  # on a GPU
@@ -74,7 +73,7 @@ class Shared(Input):
     """
 
     __slots__ = ("storage",)
-    storage: Storage
+    storage: Cell
 
     def _row(self) -> tuple[Any, ...]:
         return "shared", self
@@ -165,8 +164,8 @@ def shared(
 ) -> Shared:
     """Return a shared variable: a leaf of graphs whose value outlives calls.
 
-    A function reads the value at each call, and replaces it by the ``updates`` that
-    :func:`function` was given.
+    A compiled function reads the value at each call, and replaces it by the ``updates`` that you
+    pass to :func:`function`.
 
     Parameters
     ----------
@@ -232,17 +231,17 @@ def shared(
 
 
 def _new(name: str | None, type_: TensorType, facts: Iterable[str], array: Any) -> Shared:
-    storage = Storage(array)
-    chosen = f"shared_{storage.number}" if name is None else name
-    if not isinstance(chosen, str) or not chosen.isidentifier():
+    cell = Cell(array)
+    label = f"shared_{cell.number}" if name is None else name
+    if not isinstance(label, str) or not label.isidentifier():
         raise ArgumentError(
-            f"the name of a shared variable is an identifier, not {chosen!r}",
+            f"the name of a shared variable is an identifier, not {label!r}",
             fix='Name it like a variable, for instance rg.shared(value, name="w").',
         )
-    declared = check_declared(chosen, type_, facts)
+    declared = check_declared(label, type_, facts)
     # The number tells variables of one name apart, in the same way in every process.
-    node = leaf(Shared, type_, digest_of("shared", chosen, type_, storage.number))
-    for slot, content in (("name", chosen), ("facts", declared), ("storage", storage)):
+    node = leaf(Shared, type_, digest_of("shared", label, type_, cell.number))
+    for slot, content in (("name", label), ("facts", declared), ("storage", cell)):
         object.__setattr__(node, slot, content)
     return node  # type: ignore[no-any-return]
 
@@ -258,4 +257,4 @@ def _held(array: Array, value: Any, borrow: bool) -> Array:
     return np.array(array, order="C", copy=True)
 
 
-__all__ = ["Shared", "Storage", "shared"]
+__all__ = ["Cell", "Shared", "shared"]

@@ -81,7 +81,7 @@ class State(NamedTuple):
         convert : callable
             ``convert(i, value)`` returns the argument ``i`` as an array.
         packed : callable
-            Makes the container of the caller's results.
+            Builds the container of the caller's results.
         overwritten : collection of Shared
             The variables whose memory the program writes over.
         """
@@ -114,15 +114,15 @@ class State(NamedTuple):
                 held.enter_context(variable.storage.lock)
             if overwritten:
                 held.enter_context(_uninterrupted())
-            taken: list[tuple[Shared, Any]] = []
+            emptied: list[tuple[Shared, Any]] = []
             values = []
             for x in self.variables:
                 if x not in overwritten:
                     values.append(x.storage.read(x.name))
                     continue
-                array, whole = x.storage.take(x.name)
-                if whole:
-                    taken.append((x, array))
+                array, is_stored = x.storage.take(x.name)
+                if is_stored:
+                    emptied.append((x, array))
                 values.append(array)
                 del array
             try:
@@ -130,7 +130,7 @@ class State(NamedTuple):
                 first = len(results) - len(self.updated)
                 new = [_fitting(x, v) for x, v in zip(self.updated, results[first:], strict=True)]
             except RelgraphError:  # raised before the program wrote: it cannot fail afterwards
-                for x, array in taken:
+                for x, array in emptied:
                     x.storage.array = array
                 raise
             for x, array in zip(self.updated, new, strict=True):
@@ -145,7 +145,7 @@ def _always_fits(variable: Shared, new: Variable) -> bool:
 
 
 def _fitting(variable: Shared, value: Any) -> Any:
-    """Return a new value as an array, after a check of sizes that the graph does not say."""
+    """Return a new value as an array, after a check of sizes that the graph leaves open."""
     if not isinstance(value, np.ndarray | np.generic):  # on a GPU
         return value
     array: Array = np.asarray(value)

@@ -14,7 +14,7 @@ from relgraph.api.tracing import Tracer
 from relgraph.api.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, kind_of
 
-_NONE: dict[int, Any] = {}  # never changed, so that a call need not make a new one
+_NONE: dict[int, Any] = {}  # shared by all calls, so never changed
 
 
 class Leaves:
@@ -25,9 +25,10 @@ class Leaves:
     arrays, numbers : list
         As they occur.
     others : dict of int to object
-        The arguments that are no arrays of NumPy, by the index of the array made of each.
+        The arguments that are not NumPy arrays, by the index of the array converted from each.
     aliases : dict of int to int
-        Arrays that are another one, if the function changes it: for each the first, by index.
+        Where one array that the function changes is passed several times: the index of its first
+        occurrence, by the indices of the others.
     traced : bool
         Whether an argument is a tracer of a function that calls this one.
     """

@@ -34,7 +34,7 @@ _SAME = frozenset(("conj", "conjugate", "real"))  # of real numbers, the array i
 
 
 def attribute_of(x: Tracer, name: str) -> Any:
-    """Return what ``x.name`` is."""
+    """Return the attribute ``x.name`` of a traced array."""
     if name == "at":
         return TracedParts(x.node.at)
     if name in _VIEWS:
@@ -91,8 +91,8 @@ def _traced_attribute(x: Tracer, name: str) -> Any:
 
 
 def _called(x: Tracer, name: str, method: Any, args: Any, out: Any = None, **kwargs: Any) -> Any:
-    taken = operand if name == "clip" else unwrap
-    result = method(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})
+    convert = operand if name == "clip" else unwrap
+    result = method(*map(convert, args), **{k: convert(v) for k, v in kwargs.items()})
     if name == "astype" and kwargs.get("copy") is False and result is x.node:
         return x
     if name in _COPIES and not x._scalar:

@@ -46,9 +46,9 @@ VIEWS: frozenset[Callable[..., Any]] = frozenset(
         np.transpose, np.unstack, np.vsplit,
     )
 )  # fmt: skip
-"""Functions that return memory of their operands, for some arguments at least."""
+"""Functions that return views of their operands, at least for some arguments."""
 
-_SCALARS = frozenset((np.flip, np.unstack))  # what they return without dimensions is no view
+_SCALARS = frozenset((np.flip, np.unstack))  # their results without dimensions are not views
 
 _ARRAYS_WITHOUT_DIMENSIONS = frozenset(
     (
@@ -87,11 +87,11 @@ def apply_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: dict[str, Any])
     if out is not None:
         casting = rest.pop("casting", casting)
         mask = rest.pop("where", True) if method == "__call__" else True
-    taken = operand if method in ("__call__", "outer") else unwrap
+    convert = operand if method in ("__call__", "outer") else unwrap
 
     def compute(**more: Any) -> Any:
         return FUNCTIONS["__array_ufunc__"](
-            ufunc, method, tuple(map(taken, args)), {**unwrap(rest), **more}
+            ufunc, method, tuple(map(convert, args)), {**unwrap(rest), **more}
         )
 
     if out is None:
@@ -147,14 +147,14 @@ def _with_numbers(func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     if func not in _WITH_NUMBERS:
         return unwrap(args), unwrap(kwargs)
     if func is np.select:  # lists of them
-        taken = (*(list(map(operand, x)) for x in args[:2]), *map(operand, args[2:]))
+        operands = (*(list(map(operand, x)) for x in args[:2]), *map(operand, args[2:]))
     else:
-        taken = tuple(map(operand, args))
-    if func is np.where and type(taken[0]) is WeakScalar:
-        truth = recorded(operator.truth, taken[0])
+        operands = tuple(map(operand, args))
+    if func is np.where and type(operands[0]) is WeakScalar:
+        truth = recorded(operator.truth, operands[0])
         weak = type(truth) is WeakScalar
-        taken = (truth.__relgraph_operand__([]) if weak else np.bool_(truth), *taken[1:])
-    return taken, {k: operand(v) for k, v in kwargs.items()}
+        operands = (truth.__relgraph_operand__([]) if weak else np.bool_(truth), *operands[1:])
+    return operands, {k: operand(v) for k, v in kwargs.items()}
 
 
 def _view(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -192,7 +192,7 @@ def _without_out(func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dic
 
 
 def _called(function: Any, args: Any, kwargs: dict[str, Any], *, writes: bool) -> Any:
-    """Call NumPy with arrays that are known."""
+    """Call a function of NumPy on arrays whose elements are known."""
     result = function(*known(args), **known(kwargs))
     out = kwargs.get("out")
     for x in _tracers((args, kwargs)):
@@ -201,13 +201,13 @@ def _called(function: Any, args: Any, kwargs: dict[str, Any], *, writes: bool) -
         return out[0] if type(out) is tuple and len(out) == 1 else out
     if function in _FILLED:
         return filled(result)
-    return wrap(_own(result, [known(x) for x in _tracers((args, kwargs))]))
+    return wrap(_separate(result, [known(x) for x in _tracers((args, kwargs))]))
 
 
-def _own(result: Any, arrays: list[Any]) -> Any:
-    """Return a result of NumPy with memory of its own, unless it shares that of an argument."""
+def _separate(result: Any, arrays: list[Any]) -> Any:
+    """Return a result of NumPy, copied if it is a view of an array that is not an argument."""
     if type(result) in (tuple, list):
-        return type(result)(_own(x, arrays) for x in result)
+        return type(result)(_separate(x, arrays) for x in result)
     if type(result) is not np.ndarray or result.base is None:
         return result
     return result if any(np.may_share_memory(result, x) for x in arrays) else result.copy("K")
@@ -227,8 +227,8 @@ def _apply(function: Any, args: Any, kwargs: Any) -> Any:
     """Call a function of relgraph, or an op, with the nodes of tracers, if there are any."""
     if not traces((args, kwargs)):
         return NotImplemented
-    taken = operand if isinstance(function, Op) else unwrap
-    return wrap(function(*map(taken, args), **unwrap(kwargs)))
+    convert = operand if isinstance(function, Op) else unwrap
+    return wrap(function(*map(convert, args), **unwrap(kwargs)))
 
 
 @contextmanager

@@ -36,9 +36,9 @@ def viewed(
     Parameters
     ----------
     function : callable
-        Of nodes.
+        A function of nodes.
     args, kwargs : tuple, dict
-        Tracers and other values.
+        Its arguments, with tracers in place of nodes.
     contiguous : bool
         Whether NumPy makes a copy of an array that is not contiguous, as ``ravel`` does.
     """
@@ -60,7 +60,7 @@ def viewed(
 def _views(
     result: Any, arrays: list[tuple[Tracer, Variable]], contiguous: bool, others: Any = None
 ) -> Any:
-    """Return the views that a result of stand-ins stands for.
+    """Return views of arrays, in the way that a result is a view of their stand-ins.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def _views(
     contiguous : bool
         As for :func:`viewed`.
     others : Tracer, or tuple or list of them, optional
-        Results of the arrays themselves, for those that are no views; None where there are any if
-        these are left out.
+        The results for the arrays themselves, which replace those that are not views.  Without
+        them, the function returns None if a result is not a view.
     """
     if type(result) in (tuple, list):
         parts = [
@@ -94,8 +94,8 @@ def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Trace
         return fresh(view.node)
     reshaped = contiguous or any(isinstance(step.op, Reshape) for step in steps)
     strided = contiguous or type_of(x).ndim > 1 or x._steps or len(steps) > 1
-    made_view = _is_view(x, steps, contiguous) if reshaped and strided else True
-    if made_view:
+    shares_memory = _is_view(x, steps, contiguous) if reshaped and strided else True
+    if shares_memory:
         if (reshaped and strided) or x._storage.is_related(x):
             x._storage.relate(view)
         return view
@@ -107,7 +107,7 @@ def _view(x: Tracer, steps: tuple[Step, ...], contiguous: bool = False) -> Trace
     copy = fresh(view.node, c_order=True)
     x._storage.relate(copy._storage)
     copy._storage.relate(x._storage)
-    if made_view is None:
+    if shares_memory is None:
         unsure(x, copy)
     return copy
 
@@ -150,7 +150,7 @@ def key_of(key: Any) -> Any:
 
 
 def part_of(x: Tracer, key: Any) -> Any:
-    """Return what ``x[key]`` is: a scalar, a view, or for an advanced key a copy."""
+    """Return ``x[key]``: a scalar, a view, or for an advanced key a copy."""
     if is_known((x, key)):
         value = values_of(x)
         assert value is not None
@@ -170,7 +170,7 @@ def part_of(x: Tracer, key: Any) -> Any:
 
 
 def _copies(key: Any) -> bool:
-    """Return True if an array without dimensions is an index: then NumPy makes a copy."""
+    """Return True if a key holds an array without dimensions, for which NumPy makes a copy."""
     parts = key if type(key) is tuple else (key,)
     return any(type(k) is Tracer and not k._scalar for k in parts)
 

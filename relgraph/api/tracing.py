@@ -31,7 +31,7 @@ class Tracer(Operators):
     storage : Storage
         The memory that it shares with its views.
     steps : tuple of Step
-        How it is a view of the whole.
+        The ops from the whole array to the view.
     scalar : bool
         Whether it is a scalar of NumPy, which is never changed in place, unlike an array without
         dimensions.
@@ -81,10 +81,11 @@ class Tracer(Operators):
         value = values_of(self)
         if value is None:
             raise ArgumentError(
-                "the traced function makes a NumPy array of one that is traced and has no values "
-                "yet",
+                "the traced function converts a traced array, which has no values yet, to a NumPy "
+                "array",
                 {"array": self.node},
-                "Write np.zeros(shape) in the function, by this name, and assign to its elements; "
+                "Write np.zeros(shape) in the function, spelled like this, and assign to its "
+                "elements; "
                 "join arrays with np.stack or np.concatenate.",
             )
         self._storage.changed()  # whoever gets the array may write to it
@@ -278,13 +279,13 @@ def wrap(value: Any) -> Any:
 
 
 def computed(result: Any, operands: Iterable[Any]) -> Any:
-    """Return a result as a tracer, which NumPy stores in C order if it does so with operands."""
-    made = wrap(result)
-    if type(made) is Tracer and not made._scalar:
-        made._storage.c_order = all(
+    """Return a result as a tracer; it is in C order if the operands are."""
+    tracer = wrap(result)
+    if type(tracer) is Tracer and not tracer._scalar:
+        tracer._storage.c_order = all(
             in_c_order(x) for x in operands if type(x) is Tracer and type_of(x).ndim > 1
         )
-    return made
+    return tracer
 
 
 def in_c_order(x: Tracer) -> bool:
@@ -352,7 +353,7 @@ def traces(value: Any) -> bool:
 
 
 def is_known(value: Any) -> bool:
-    """Return True if a value contains no traced values, but perhaps arrays that are known."""
+    """Return True if a value contains nothing traced, except arrays whose elements are known."""
     kind = type(value)
     if kind is Tracer:
         return values_of(value) is not None
@@ -371,7 +372,7 @@ def known(value: Any) -> Any:
 
 
 class Trace:
-    """What is known of a trace as a whole.
+    """The properties of a whole trace.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What ``function`` takes besides inputs and outputs: default values, givens and updates."""
+"""Arguments of ``function`` besides inputs and outputs: default values, givens and updates."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class In:
 
 
 def check_caller_input(node: Any) -> None:
-    """Raise ArgumentError for what a caller cannot pass: a shared variable, or no input."""
+    """Raise ArgumentError for a node that a caller cannot pass, such as a shared variable."""
     if isinstance(node, Shared):
         raise ArgumentError(
             f"the shared variable {node.name!r} is not an argument: a function reads its value",
@@ -111,9 +111,9 @@ def listed_pairs(pairs: Any, what: str) -> list[tuple[Variable, Any]]:
     return list(result.items())
 
 
-def _no_pairs(given: Any, what: str) -> ArgumentError:
+def _no_pairs(value: Any, what: str) -> ArgumentError:
     return ArgumentError(
-        f"the {what} are a dict or a list of pairs, not {given!r:.60}",
+        f"the {what} are a dict or a list of pairs, not {value!r:.60}",
         fix=f"Write {what}={{variable: new value}}.",
     )
 
@@ -217,9 +217,9 @@ def _may_fit(new: TensorType, old: TensorType) -> bool:
 def without_shared(
     outputs: Sequence[Variable], inputs: Sequence[Input]
 ) -> tuple[tuple[Variable, ...], tuple[Shared, ...], tuple[Input, ...]]:
-    """Return the outputs with plain inputs for shared variables, these, and their inputs.
+    """Return the outputs with plain inputs for shared variables, the variables, and these inputs.
 
-    The compiled graph then depends on no value, so that its kernels are found in the cache.
+    The compiled graph then depends on no value, so the cache can hold its kernels.
     """
     variables = tuple(x for x in free_inputs(outputs) if isinstance(x, Shared))
     taken = {x.name for x in inputs} | {x.name for x in free_inputs(outputs) if x not in variables}

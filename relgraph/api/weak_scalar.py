@@ -16,9 +16,9 @@ from relgraph.ir.node import Variable
 from relgraph.ir.operators import Operators
 
 CALLS: dict[str, Callable[..., Any]] = {}
-"""What the operations of traced values do: "ufunc", "function", "index", "assign" and others.
+"""The operations of traced values, by name: "ufunc", "function", "index", "assign" and others.
 
-:mod:`relgraph.api.traced_calls` fills it, once, so that values need not know their functions."""
+:mod:`relgraph.api.traced_calls` fills it on import, which avoids a circle of imports."""
 
 
 class WeakScalar:
@@ -94,7 +94,7 @@ def number_of(x: Any) -> Any:
 
 
 def value_of(x: WeakScalar) -> Any:
-    """Return the number itself: the traced program holds for this value."""
+    """Return the number itself; the traced program then holds for this value only."""
     return x._numbers.ask(x._slot)
 
 
@@ -104,7 +104,7 @@ def trace_of(x: WeakScalar) -> tuple[NumberTrace[Any], int]:
 
 
 def recorded(function: Callable[..., Any], *operands: Any) -> Any:
-    """Compute with numbers now, and at each call: a number, weak unless all operands are known."""
+    """Compute with numbers now and at each call; the result is weak unless all are known."""
     weak = [x for x in operands if type(x) is WeakScalar]
     trace = weak[0]._numbers
     if all(trace.knows(x._slot) for x in weak):

@@ -47,21 +47,21 @@ def _dtypes(x: Any) -> list[np.dtype[Any]]:
 
 
 def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Write values at indices of the raveled array, repeated or cut to their number."""
+    """Write values at indices of the raveled array; repeat the values, or leave some out."""
     flat = _flat(a, "put")
     indices = FUNCTIONS["ravel"](as_variable(operand(ind)))
     values = FUNCTIONS["ravel"](converted(v, a.dtype))
-    count, given = indices.type.shape[0], values.type.shape[0]
-    if not isinstance(count, int) or not isinstance(given, int):
+    count, supply = indices.type.shape[0], values.type.shape[0]
+    if not isinstance(count, int) or not isinstance(supply, int):
         raise ShapeError(
             "np.put of a traced array needs to know how many values there are",
             {"indices": indices.type, "values": values.type},
             "Write np.ravel(x)[indices] = values.",
         )
     indices = moved_inside(indices, flat.type.shape[0], mode)
-    if 1 < given != count:
-        values = values[np.arange(count) % given]
-    if count and given:
+    if 1 < supply != count:
+        values = values[np.arange(count) % supply]
+    if count and supply:
         write(a, FUNCTIONS["reshape"](flat.at[indices].set(values), a.shape))
 
 
@@ -98,11 +98,11 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
             "Assign to the elements, a[i, i % columns] = value.",
         )
     count = min(shape)
-    places = np.arange(count)
+    indices = np.arange(count)
     values = converted(val, a.dtype)
     if values.ndim:
-        values = FUNCTIONS["ravel"](values)[places % values.type.shape[0]]
-    assign(a, (places,) * len(shape), values)
+        values = FUNCTIONS["ravel"](values)[indices % values.type.shape[0]]
+    assign(a, (indices,) * len(shape), values)
 
 
 WRITERS: dict[Callable[..., Any], Callable[..., Any]] = {
@@ -138,4 +138,4 @@ UPDATES_AT: dict[np.ufunc, Callable[..., None]] = {
     np.maximum: _updating(MaximumIndex, np.maximum),
     np.minimum: _updating(MinimumIndex, np.minimum),
 }
-"""The methods ``at`` of ufuncs, by ufunc."""
+"""Implementations of ``ufunc.at``, by ufunc."""

@@ -1,7 +1,7 @@
-"""Checks of differentials: against differences in mpmath's precision, in both modes.
+"""Checks of differentials against differences in mpmath's precision, in both modes.
 
-The two sides of a differential have one value, zero, so that other checks see nothing.  Here the
-differentials of the operands are replaced by random directions.
+Both sides of a differential evaluate to zero, so comparing their values checks nothing.  These
+checks replace the differentials of the operands by random directions.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def keeps_derivatives(relation: Relation) -> Outcome:
 def wrong_derivative(
     relation: Relation, graph: Variable, values: Values, kind: str
 ) -> Problem | bool:
-    """Compare the right side of a differential with the derivative of what its left side names."""
+    """Compare the right side of a differential with the derivative that its left side denotes."""
     result = match(relation, graph)
     if result is None:
         return SKIPPED
@@ -112,7 +112,7 @@ def wrong_derivative(
 
 
 def _coarsest(*graphs: Variable) -> float:
-    """Return the spacing of the narrowest floats in graphs beside 1, or 0 for float64."""
+    """Return the epsilon of float32 if a graph computes in it, and 0 otherwise."""
     dtypes = {x.type.dtype for x in toposort(graphs) if isinstance(x.type, TensorType)}
     return float(np.finfo("float32").eps) if np.dtype("float32") in dtypes else 0.0
 
@@ -233,7 +233,8 @@ def _reverse(
         if value.shape != tangents[x.name].shape:
             return Problem(WRONG_DERIVATIVE, tangents[x.name].shape, value.shape)
         total += float(np.sum(value * tangents[x.name]))
-    wanted = float(np.sum(cotangent * expected))
-    if _near(np.asarray(wanted), np.asarray(total), max(1e-8, 8 * _coarsest(right))):
+    by_forward_mode = float(np.sum(cotangent * expected))
+    tolerance = max(1e-8, 8 * _coarsest(right))
+    if _near(np.asarray(by_forward_mode), np.asarray(total), tolerance):
         return HELD
-    return Problem(WRONG_DERIVATIVE, wanted, total)
+    return Problem(WRONG_DERIVATIVE, by_forward_mode, total)

@@ -1,1 +1,1 @@
-"""Derivatives: differentials and adjoints, which are relations, read forward and in reverse."""
+"""Forward and reverse mode, by differentials and adjoints, which are relations."""

@@ -1,8 +1,8 @@
-"""Batches: a graph that computes what another one does for every entry of a leading axis.
+"""Batches: a graph that applies another graph to every entry of a leading axis.
 
-Jacobians apply a linear graph to all unit vectors at once.  Ops count axes from the end, so most
-take a leading axis as they are; the rules below say what the others need.  An op without a rule is
-applied to one entry at a time, if their number is static.
+Jacobians apply a linear graph to all unit vectors at once.  Ops count axes from the end, so most of
+them accept a leading axis unchanged; the rules below adapt the others.  An op without a rule is
+applied to one entry at a time, if the number of entries is static.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def batched(
     outputs : sequence of Variable
         The graphs.
     batches : dict of Variable to Variable
-        What stands for some of their nodes: arrays with a leading axis.
+        The arrays with a leading axis that replace some of their nodes.
     size : int or Variable
         The size of that axis.
 
     Returns
     -------
     list of Variable
-        Each with the leading axis, also where it does not depend on the batches.
+        The results, all with the leading axis, even those that do not depend on the batches.
 
     Raises
     ------
@@ -78,13 +78,13 @@ def _repeated(x: Variable, size: Any) -> Any:
 
 
 def _whole(operand: tuple[Variable, Variable | None], size: Any) -> Any:
-    """Return the batch of an operand, which repeats one that has none."""
+    """Return the batch of an operand; an operand without one is repeated."""
     x, batch = operand
     return _repeated(x, size) if batch is None else batch
 
 
 def _padded(operand: tuple[Variable, Variable | None], ndim: int) -> Any:
-    """Return an operand whose entries have some number of axes, the first of size 1."""
+    """Return an operand whose entries have ``ndim`` axes; new leading ones have size 1."""
     x, batch = operand
     if batch is None:
         return x

@@ -11,19 +11,19 @@ from relgraph.derivatives.rules import (
     fit,
     sizes_of_operands,
     varied,
-    zeros_like,
 )
 from relgraph.derivatives.templates import Template, Templates, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.ir.types import TensorType
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.differentials import d
 
 
 def jvp(
     outputs: Sequence[Variable], tangents: Mapping[Variable, Variable]
 ) -> list[Variable | None]:
-    """Return the tangents of outputs, given those of nodes; None for one that does not vary.
+    """Return the tangents of outputs from those of nodes; None for an output that does not vary.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def jvp(
         For an op without a differential.
     """
     order = toposort(outputs)
-    varying, known = active(order, tangents), dict(tangents)
+    varying, images = active(order, tangents), dict(tangents)
     for y in order:
-        if y not in varying or not y.inputs or y in known or not isinstance(y.type, TensorType):
+        if y not in varying or not y.inputs or y in images or not isinstance(y.type, TensorType):
             continue
         operands = operands_of(y)
-        template = TANGENTS.of(y, tuple([x in known for x in operands]))
-        (tangent,) = template.build((*operands, y, *[known[x] for x in operands if x in known]))
+        template = TANGENTS.of(y, tuple([x in images for x in operands]))
+        (tangent,) = template.build((*operands, y, *[images[x] for x in operands if x in images]))
         if tangent is not None:
-            known[y] = tangent
-    return [known.get(y) for y in outputs]
+            images[y] = tangent
+    return [images.get(y) for y in outputs]
 
 
 def _tangent(model: Variable, operands: list[Variable], varies: tuple[bool, ...]) -> Template:

@@ -20,7 +20,7 @@ from relgraph.ops.elementwise.op import Elementwise
 
 
 def active(order: Iterable[Variable], wrt: Collection[Variable]) -> set[Variable]:
-    """Return the nodes that vary with some nodes; ``order`` lists nodes after their operands."""
+    """Return the nodes that vary with ``wrt``; ``order`` lists nodes after their operands."""
     varying = set(wrt)
     for y in order:
         if y.op.__class__ is StopGradient or y in varying or varying.isdisjoint(y.inputs):
@@ -31,7 +31,7 @@ def active(order: Iterable[Variable], wrt: Collection[Variable]) -> set[Variable
 
 
 def _pullback(model: Variable, operands: list[Variable], varies: tuple[bool, ...]) -> Template:
-    """Return the cotangents of the operands that vary, over the operands, ``model`` and its own."""
+    """Return cotangents of the varying operands, over the operands, ``model`` and its cotangent."""
     g = hole("g", model)
     differentiated = {x for x, does in zip(operands, varies, strict=True) if does}
     cotangents = transposed(differential(model), g, differentiated)
@@ -44,12 +44,12 @@ PULLBACKS = Templates(_pullback)
 def vjp(
     outputs: Sequence[Variable], cotangents: Sequence[Variable], wrt: Sequence[Variable]
 ) -> list[Variable | None]:
-    """Return the cotangents of nodes, given those of outputs; None for one that has no influence.
+    """Return the cotangents of nodes from those of outputs; None for a node without influence.
 
     Parameters
     ----------
     outputs, cotangents : sequence of Variable
-        Floats, and a cotangent in the shape of each.
+        Graphs of floats, each with a cotangent in its shape.
     wrt : sequence of Variable
         Nodes of floats.
 
@@ -123,7 +123,7 @@ def _masked_operand(g: Variable) -> int:
 
 
 def _sum(a: Variable, b: Variable) -> Variable:
-    """Return a sum of cotangents; those that are 0 by one condition stay so."""
+    """Return a sum of cotangents; two that one condition sets to 0 stay under the condition."""
     k = _masked_operand(a)
     if k and k == _masked_operand(b) and a.inputs[0] is b.inputs[0]:
         choices = list(a.inputs)

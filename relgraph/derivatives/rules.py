@@ -1,4 +1,4 @@
-"""What relations say of one application: its differential, and the adjoint of that."""
+"""The differential of one application, and its adjoint, by relations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relgraph.derivatives.templates import op_of
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Constant, Variable, constant
+from relgraph.ir.node import Constant, Variable
 from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.cast import Cast
@@ -20,7 +20,7 @@ from relgraph.ops.shape import broadcast_to
 from relgraph.relations.differentiation import varying
 from relgraph.rewriting.selection import selection_of
 
-DEPTH = 100  # how deep a formula may be whose differential a relation states
+DEPTH = 100  # substitutions of differentials in one right side
 
 
 @cache
@@ -31,7 +31,7 @@ def _relations_of(theme: str) -> tuple[Any, ...]:
 
 
 def _rewritten(subject: Variable, y: Variable, theme: str) -> Variable | None:
-    """Return what a relation of the op of ``y``, or else of the catalogue, makes of a subject."""
+    """Rewrite a subject by a relation of the op of ``y`` or of the catalogue, or return None."""
     assert subject.op is not None
     for relations in (tuple(op_of(y).derivatives()), _relations_of(theme)):
         matcher = selection_of(relations, (), False).plain(subject.op) if relations else None
@@ -58,7 +58,7 @@ def differential(y: Variable) -> Variable:
     Raises
     ------
     DerivativeError
-        For an op of which no differential is declared.
+        For an op without a differential.
     """
     return expanded(_stated(y))
 
@@ -66,12 +66,12 @@ def differential(y: Variable) -> Variable:
 def expanded(right: Variable) -> Variable:
     """Return a right side in terms of the differentials of inputs and numbers alone.
 
-    A relation may say that d(f(x)) = d(g(x)), for a formula g.
+    A relation may state that d(f(x)) = d(g(x)), for a formula g.
 
     Raises
     ------
     DerivativeError
-        For an op of which no differential is declared.
+        For an op without a differential.
     """
     for _ in range(DEPTH):
         inner = [x for x in toposort(right) if x.op is d and x.inputs[0].inputs]
@@ -112,7 +112,7 @@ def varied(order: Iterable[Variable], operands: Collection[Variable]) -> set[Var
 
 
 def check_partials(order: Iterable[Variable], dependent: Collection[Variable]) -> None:
-    """Raise DerivativeError if an operand varies by which there is no partial derivative."""
+    """Raise DerivativeError if an operand without a partial derivative varies."""
     for x in order:
         if x.op is no_partial and x in dependent:
             raise DerivativeError(
@@ -129,7 +129,7 @@ def _is_zero(x: Variable) -> bool:
 def transposed(
     right: Variable, g: Variable, operands: Collection[Variable]
 ) -> dict[Variable, Variable]:
-    """Return the cotangents of operands, given that of a graph linear in their differentials.
+    """Return the cotangents of operands from that of a graph linear in their differentials.
 
     Parameters
     ----------
@@ -138,12 +138,12 @@ def transposed(
     g : Variable
         Its cotangent, in its shape.
     operands : collection of Variable
-        Those that vary.
+        The operands that vary.
 
     Returns
     -------
     dict
-        The cotangents of the operands on which it depends, each in the shape of the operand.
+        The cotangents of the operands that the graph depends on, each in the shape of its operand.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def transposed(
 
 
 def sizes_of_operands(graphs: Iterable[Variable]) -> tuple[Variable, ...]:
-    """Return graphs in which differentials occur for their sizes only, with the operands there."""
+    """Return graphs with operands in place of differentials, of which only the sizes are needed."""
     nodes = list(graphs)
     return substitute(nodes, {x: x.inputs[0] for x in toposort(nodes) if x.op is d})
 
@@ -176,9 +176,9 @@ def sizes_of_operands(graphs: Iterable[Variable]) -> tuple[Variable, ...]:
 def _shares(
     g: Variable, y: Variable, dependent: set[Variable]
 ) -> Iterable[tuple[Variable, Variable]]:
-    """Yield cotangents of the operands of an application, by its adjoint, given its own."""
+    """Yield cotangents of the operands of an application from its own, by its adjoint."""
     products = [inner_product(g, y)]
-    for product in products:  # grows as it goes
+    for product in products:  # grows during the loop
         right = _rewritten(product, y, "adjoints")
         if right is None:
             raise DerivativeError(
@@ -216,8 +216,3 @@ def fit(h: Variable, x: Variable) -> Variable:
     if larger:
         h = Sum(tuple(larger), True)(h)
     return h if h.type.shape == shape else broadcast_to(h, x.shape)
-
-
-def zeros_like(x: Variable) -> Variable:
-    """Return zeros in the shape and dtype of a node."""
-    return broadcast_to(constant(0, x.dtype), x.shape)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Templates: what a relation says of an op, derived once and then built for each application.
+"""Templates: derivatives of an op, derived from relations once and built for each application.
 
 A template is a graph over inputs that stand for the operands of an application (and its cotangent
 or their tangents).  It depends on the op, on the types of the operands, on numbers among them, and
@@ -60,20 +60,20 @@ class Templates:
     Parameters
     ----------
     derive : callable
-        Returns the template of a model application, given that, its operands and which of them
-        vary.
+        ``derive(model, operands, varies)`` returns the template of a model application; ``varies``
+        says which of the operands vary.
     """
 
     def __init__(
         self, derive: Callable[[Variable, list[Variable], tuple[bool, ...]], Template]
     ) -> None:
         self._derive = derive
-        self._known: dict[Any, Template] = {}
+        self._cached: dict[Any, Template] = {}
 
     def of(self, y: Variable, varies: tuple[bool, ...]) -> Template:
         """Return the template of an application, or raise DerivativeError that names it."""
         key = (*key_of(y), varies)
-        template = self._known.get(key)
+        template = self._cached.get(key)
         if template is None:
             model, operands = model_of(y)
             try:
@@ -81,9 +81,9 @@ class Templates:
             except DerivativeError as error:
                 facts = {"in": brief(y, 24), **dict(error.facts)}
                 raise DerivativeError(error.what, facts, error.fix) from None
-            if len(self._known) >= MOST:
-                self._known.clear()
-            self._known[key] = template
+            if len(self._cached) >= MOST:
+                self._cached.clear()
+            self._cached[key] = template
         return template
 
 
@@ -97,7 +97,7 @@ def hole(name: str, x: Variable) -> Variable:
 
 
 def op_of(y: Variable) -> Op:
-    """Return the op of an application; of one result of several, that of the application."""
+    """Return the op of an application; for one of several results, the op that computes them."""
     op = y.inputs[0].op if y.op.__class__ is GetItem else y.op
     assert op is not None
     return op
@@ -112,12 +112,12 @@ _SYMMETRIC = Solve("symmetric")
 
 
 def operands_of(y: Variable) -> tuple[Variable, ...]:
-    """Return the operands of an application; one result of several has those of the op."""
+    """Return the operands of an application; for one of several results, those of its op."""
     return y.inputs[0].inputs if y.op.__class__ is GetItem else y.inputs
 
 
 def key_of(y: Variable) -> tuple[Any, ...]:
-    """Return what a template depends on: the op, the types of the operands, numbers themselves."""
+    """Return the key of a template: the op, the types of the operands, the numbers among them."""
     several = y.inputs[0].op if y.op.__class__ is GetItem else None
     return (y.op, several, *[x if _is_number(x) else x.type for x in operands_of(y)])
 

@@ -1,4 +1,4 @@
-"""Other libraries: their graphs and functions as relgraph's, and the other way round.
+"""Translations between relgraph and other libraries, in both directions.
 
 Each module imports its library when it is first used: ``rg.interop.pytensor``.
 """

@@ -1,4 +1,4 @@
-"""JAX: functions of relgraph, with their derivatives, inside ``jax.jit``, ``grad`` and ``vmap``."""
+"""JAX: functions that relgraph computes and differentiates, inside ``jax.jit`` and the like."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class _Program:
         return self.run(*values), values
 
     def _backward(self, values: Any, cotangents: Any) -> Any:
-        given = [g for g, y in zip(cotangents, self.outputs, strict=True) if y.dtype.kind == "f"]
-        computed = iter(self.pullback.run(*values, *given))
+        floats = [g for g, y in zip(cotangents, self.outputs, strict=True) if y.dtype.kind == "f"]
+        computed = iter(self.pullback.run(*values, *floats))
         return tuple(
             next(computed) if x.dtype.kind == "f" else np.zeros(x.type.shape, jax.dtypes.float0)
             for x in self.inputs
@@ -87,9 +87,9 @@ def wrap(
     Returns
     -------
     callable
-        Takes arrays, and pytrees of them, by position; works inside ``jax.jit``, ``jax.vmap``, one
-        element after another, and ``jax.grad``, of any order in reverse mode.  It computes on the
-        CPU.
+        A function of arrays, and pytrees of them, by position, which computes on the CPU.  It works
+        inside ``jax.jit``; inside ``jax.grad``, of any order in reverse mode; and inside
+        ``jax.vmap``, which runs it for one element after another.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def wrap(
 
     Notes
     -----
-    A call compiles once for each structure, shapes and dtypes of the arguments.
+    The first call with each combination of structure, shapes and dtypes compiles.
     """
     if not callable(function):
         raise ArgumentError(
@@ -119,14 +119,14 @@ def wrap(
         leaves, tree = jax.tree.flatten(args)
         leaves = [x if hasattr(x, "shape") else np.asarray(x) for x in leaves]
         types = tuple(TensorType(np.dtype(x.dtype), x.shape) for x in leaves)
-        chosen, structure = program(tree, types)
-        return jax.tree.unflatten(structure, chosen.run(*leaves))
+        compiled, structure = program(tree, types)
+        return jax.tree.unflatten(structure, compiled.run(*leaves))
 
     return wrapped
 
 
 def _traced(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """Return the graphs that a function computes of inputs."""
+    """Return the graphs that a function computes from inputs."""
     if not isinstance(function, Function):
         return inspect.unwrap(function)(*inputs)
     pairs: dict[Variable, Variable] = dict(zip(function.inputs, inputs, strict=True))

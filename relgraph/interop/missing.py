@@ -1,4 +1,4 @@
-"""The error that lists what a translation lacks."""
+"""The error that lists ops without a translation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SymPy: scalar expressions as graphs and the other way round, to read and to check them."""
+"""SymPy: scalar expressions as graphs, and graphs of scalars as expressions."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ _OPS: dict[Any, Any] = {
 
 
 def load(expression: Any, variables: dict[Any, Any] | None = None) -> Variable:
-    """Translate an expression of SymPy to a graph of float64 scalars.
+    """Translate an expression of SymPy to a graph in float64.
 
     Parameters
     ----------
     expression : sympy.Expr
         Numbers, symbols and functions.
     variables : dict of sympy.Symbol and Variable, optional
-        The graphs that stand for some symbols, of any shape.  Scalars for the others are added.
+        Graphs of any shape that replace symbols.  ``load`` adds a scalar for each other symbol.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def load(expression: Any, variables: dict[Any, Any] | None = None) -> Variable:
     ArgumentError
         For an object that is not an expression.
     UnsupportedOpError
-        Listing all functions that have no translation.
+        If functions have no translation; the error lists them.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def dump(graph: Variable, variables: dict[Any, Any] | None = None) -> Any:
     graph : Variable
         A graph of scalars.
     variables : dict of Input and sympy.Expr, optional
-        The expressions that stand for some inputs.  Real symbols for the others are added.
+        Expressions that replace inputs.  ``dump`` adds a real symbol for each other input.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def dump(graph: Variable, variables: dict[Any, Any] | None = None) -> Any:
     ArgumentError
         For an array, or an object that is not a graph.
     UnsupportedOpError
-        Listing all ops that have no translation.
+        If ops have no translation; the error lists them.
     """
     if not isinstance(graph, Variable) or graph.ndim:
         raise ArgumentError(

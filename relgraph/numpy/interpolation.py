@@ -28,9 +28,9 @@ def interp(  # noqa: PLR0917 - the parameters of NumPy
     x (Variable or array-like): Where to evaluate.
     xp (Variable or array-like, of one dimension): Where the points are, increasing; not checked.
     fp (Variable or array-like, of the shape of ``xp``): The values at the points.
-    left, right (scalar or Variable, optional): What to return outside of the points; by default the
-        first and the last value.
-    period (scalar or Variable, optional): Of ``x``; then ``xp`` may be in any order.
+    left, right (scalar or Variable, optional): The results before the first and after the last
+        point; by default the first and the last value.
+    period (scalar or Variable, optional): The period of ``x``; with it, ``xp`` may be in any order.
     Returns: float64, of the shape of ``x``.
     ShapeError: For points that are not two vectors of one size, or none.
     DomainError: For a period of 0.
@@ -41,8 +41,8 @@ def interp(  # noqa: PLR0917 - the parameters of NumPy
         at, places, values = _periodic(at, places, values, period)
         left = right = None
     last = subtract(size(places), 1)
-    found = subtract(searchsorted(places, at, "right"), 1)
-    j = elementwise.clip(found, 0, elementwise.maximum(subtract(last, 1), 0))
+    point = subtract(searchsorted(places, at, "right"), 1)
+    j = elementwise.clip(point, 0, elementwise.maximum(subtract(last, 1), 0))
     left_x, left_y = index(places, j), index(values, j)
     k = elementwise.minimum(add(j, 1), last)
     line = _line(at, (left_x, left_y), (index(places, k), index(values, k)))
@@ -50,7 +50,7 @@ def interp(  # noqa: PLR0917 - the parameters of NumPy
     first_value, last_value = index(values, 0), index(values, -1)
     below = first_value if left is None else cast(typed(left, "interp"), "float64")
     above = last_value if right is None else cast(typed(right, "interp"), "float64")
-    unknown = first_value if places.type.shape == (1,) else at  # as NumPy's, of one point
+    unknown = first_value if places.type.shape == (1,) else at  # like NumPy with one point
     for condition, value in (
         (elementwise.equal(at, index(places, -1)), last_value),
         (elementwise.greater(at, index(places, -1)), above),
@@ -64,7 +64,9 @@ def interp(  # noqa: PLR0917 - the parameters of NumPy
 def _line(x: Any, low: tuple[Any, Any], high: tuple[Any, Any]) -> Any:
     """Return the value at ``x`` on the line through two points."""
     run = subtract(high[0], low[0])
-    run = elementwise.where(elementwise.equal(run, 0.0), 1.0, run)  # at the last point, unused
+    run = elementwise.where(
+        elementwise.equal(run, 0.0), 1.0, run
+    )  # 0 at the last point, unused there
     slope = true_divide(subtract(high[1], low[1]), run)
     from_low = add(multiply(slope, subtract(x, low[0])), low[1])
     from_high = add(multiply(slope, subtract(x, high[0])), high[1])
@@ -90,7 +92,7 @@ def _check_points(places: Variable, values: Variable) -> None:
 
 
 def _periodic(x: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
-    """Return everything within one period, with a point before it and one after it."""
+    """Return ``x`` and the points within one period, and a point before and after it."""
     if isinstance(period, int | float) and period == 0:
         raise DomainError("interp: the period is 0", fix="Give another number.")
     length = elementwise.absolute(cast(typed(period, "interp"), "float64"))

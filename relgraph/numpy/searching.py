@@ -1,4 +1,4 @@
-"""Places in sorted arrays, and counts of elements by place."""
+"""Binary search in sorted arrays, bins and histograms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from relgraph.ops.shape import broadcast_to, expand_dims, ravel, shape, size
 
 __all__ = ["bincount", "digitize", "histogram", "searchsorted"]
 
-_FEW = 8  # elements of a sorted array that are counted instead of halved
+_FEW = 8  # elements of the largest array in which each element is compared
 
 
 @documented()
@@ -83,14 +83,14 @@ def _before(element: Any, key: Any, side: str) -> Any:
 
 
 def _halved(values: Variable, keys: Variable, count: int, side: str) -> Any:
-    """Find places by halving: each step adds one bit of the place."""
+    """Find places by binary search: each step adds one bit of the place."""
     place = full(shape(keys), 0, "int64")
     for bit in reversed(range(count.bit_length())):
         probe = elementwise.add(place, 1 << bit)
         element = index(values, elementwise.minimum(probe, count) - 1)
         inside = elementwise.less_equal(probe, count)
-        taken = elementwise.logical_and(inside, _before(element, keys, side))
-        place = elementwise.where(taken, probe, place)
+        moves = elementwise.logical_and(inside, _before(element, keys, side))
+        place = elementwise.where(moves, probe, place)
     return place
 
 
@@ -117,12 +117,12 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 def _falling(edges: Variable, values: Variable, side: str) -> Any:
-    turned = index(edges, slice(None, None, -1))
-    return subtract(size(edges), searchsorted(turned, values, side))
+    rising = index(edges, slice(None, None, -1))
+    return subtract(size(edges), searchsorted(rising, values, side))
 
 
 def _check_edges(edges: Variable, function: str, *, down: bool = False) -> None:
-    """Raise an error for edges that are not a vector, or constant ones that are not in order."""
+    """Raise an error for edges that are not a vector, or constant edges that are not in order."""
     if edges.ndim != 1:
         raise ShapeError(
             f"{function} takes edges of one dimension",

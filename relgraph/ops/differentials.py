@@ -77,7 +77,7 @@ class StopGradient(Op):
 
 
 class NoPartial(Op):
-    """In place of a term of a differential: there is no partial derivative by this operand."""
+    """A term of a differential for an operand without a partial derivative."""
 
     __slots__ = ()
     name = "no_partial"

@@ -49,7 +49,7 @@ def varieso(x: Any) -> Suspended:
     Returns
     -------
     goal
-        It holds where the operand depends on what is differentiated.
+        It holds if the operand depends on the nodes to differentiate with respect to.
     """
     return checko(varies, x, label=f"{x!r} varies")
 
@@ -110,12 +110,12 @@ def adjoint(function: Any = None, *, where: Any = None) -> Any:
     ----------
     function : callable
         Its parameters are logic variables.  It returns ``rg.inner_product(g, op(x))`` and
-        ``rg.inner_product(h, x)``, or a sum of several such products, or a variable for it that
-        ``rg.calco`` computes.  The identity holds for floats, and for any ``g`` of the shape of
-        ``op(x)``.
+        ``rg.inner_product(h, x)``, or a sum of several such products, or a variable that
+        ``rg.calco`` sets to such a sum.  The identity holds for floats, and for any ``g`` of the
+        shape of ``op(x)``.
     where : callable, optional
         The side conditions, as for :func:`relgraph.identity`.  If an op is linear in one operand at
-        a time, ``rg.varieso(x)`` says in which.
+        a time, ``rg.varieso(x)`` selects that operand.
 
     Returns
     -------

@@ -286,7 +286,7 @@ class View:
         return self.operands[slot] if split is None else split[1]
 
     def has_whole_core(self, slot: int) -> bool:
-        """Return True if an operand, or an operand of it, is what like terms have in common."""
+        """Return True if like terms share an operand as a whole, or one of its own operands."""
         split = self.cores.get(slot) or self.arrays.get(slot)
         return split is None or split[1] in self.operands[slot].inputs
 

@@ -374,7 +374,7 @@ def _is_final(
     shared: set[Variable],
     refused: Mapping[Variable, Uses],
 ) -> bool:
-    """Return True if a run of its result would open the same sums and refuse the same firings.
+    """Return True if another run would open the same sums and reject the same firings.
 
     ``shared`` are the normal forms of the nodes that were shared before the run.
     """

@@ -18,9 +18,9 @@ from relgraph.ir.op import Op
 from relgraph.relations.shape_proof import nodes_of
 
 _NOTHING = object()
-SHARED = -1  # as a count of uses: two or more
+SHARED = -1  # a count of uses that stands for two or more
 
-# How often nodes were used when a firing was refused for that; used as often, it is refused again.
+# The uses of nodes for which a firing was rejected; with the same uses, it is rejected again.
 Uses = dict[Variable, int]
 
 
@@ -112,7 +112,7 @@ class FiringCost:
         return False
 
     def refuse(self, root: Variable, nodes: Iterable[Variable]) -> None:
-        """Remember that a firing was refused for the users of some nodes."""
+        """Record that a firing was rejected because of the users of some nodes."""
         self.refused.setdefault(root, {}).update({x: self._uses(x) for x in nodes})
 
     def keeps_shared(self, root: Variable, x: Variable) -> bool:
@@ -196,7 +196,7 @@ class FiringCost:
                     moved[y] = moved.get(y, 0) + count
 
     def holds(self, x: Variable, uses: Uses | None) -> bool:
-        """Return True if what an earlier run refused at a node is refused again, without a look."""
+        """Return True if a firing that an earlier run rejected at a node is rejected again."""
         if uses is None or not are_used(uses, self.users):
             return False
         self.depends = True
@@ -222,7 +222,7 @@ class FiringCost:
 
 
 def are_used(uses: Uses, users: Mapping[Variable, int]) -> bool:
-    """Return True if nodes are used as often as they were."""
+    """Return True if nodes have the recorded numbers of uses."""
     for x, count in uses.items():
         now = users.get(x, 0)
         if now != count and (count != SHARED or now < 2):

@@ -364,7 +364,7 @@ class NaryNormaliser:
         return _Group(terms, opened, dtype, inner)
 
     def _below(self, x: Variable, matcher: AcMatcher) -> Any:
-        """Return the firing that makes an operand ``f(g(z))`` the sum ``z``, if only it uses it."""
+        """Return the firing that turns ``f(g(z))`` into the sum ``z``, if each has one user."""
         cost = self.cost
         if cost is None or not matcher.collecting or len(x.inputs) != 1:
             return None
@@ -387,8 +387,8 @@ class NaryNormaliser:
     ) -> Sequence[tuple[Variable, bool]]:
         """Return the terms of a sum with those of operands that become sums, such as log(exp(z)).
 
-        So like terms meet before a normal form of each operand is built.  If there are none, the
-        terms are returned as they are.
+        Like terms then meet before a normal form of each operand is built.  If no like terms meet,
+        the terms are returned as they are.
         """
         opened: list[tuple[Variable, bool]] = []
         firings: list[tuple[Variable, Any]] = []

@@ -63,7 +63,7 @@ class Selection:
         self.families = families(self.ac_ops)
         self._idle: set[Variable] = set()  # nodes such that nothing fires at them or below
         self.closed: set[Variable] = set()  # nodes that the views of the last run did not open
-        # Nodes that are normal as long as others have so many users; None if that is not known.
+        # Nodes that are normal for these numbers of users of others; None for unknown numbers.
         self.refused: dict[Variable, Uses | None] = {}
         # Graphs that a run left with firings refused because of users that may be gone by now.
         self.unsettled: set[tuple[Variable, ...]] = set()
@@ -146,9 +146,9 @@ class Selection:
         return frozenset(ops)
 
     def is_idle(self, outputs: Sequence[Variable]) -> bool:
-        """Return True if nothing fires in a graph, by one look at each node as it stands.
+        """Return True if nothing fires in a graph, after one test of each node as it stands.
 
-        It gives up at what sees operands in normal form only, such as rewriters in Python.
+        Returns False for selections that need operands in normal form, such as Python rewriters.
         """
         needs, idle = self.needs, self._idle
         if needs is None:

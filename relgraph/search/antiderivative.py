@@ -2,8 +2,9 @@
 
 An antiderivative of ``f`` is a solution ``F`` of ``d(F) = f d(x)``.  Functions of parts of ``f``
 are tried first.  Other candidates come from the product rule: if ``n`` is a monomial of the
-derivative of an atom ``h``, a monomial ``m`` occurs in the derivative of ``m h / n``.  Candidates
-are made for the monomials of the integrand, then for those of their derivatives, and so on.  A
+derivative of an atom ``h``, a monomial ``m`` occurs in the derivative of ``m h / n``.  The
+search adds candidates for the monomials of the integrand, then for those of their derivatives, and
+so on.  A
 system of linear equations decides which multiples of them add up to the integrand.
 
 This is the method of Risch and Norman: K. O. Geddes and L. Y. Stefanus, On the Risch-Norman
@@ -42,7 +43,7 @@ from relgraph.search.word_graphs import WordGraphs, power
 
 ROUNDS = 8  # how often candidates give rise to others
 DEGREE = 12  # of a candidate
-KERNELS = 24  # atoms that candidates are made of
+KERNELS = 24  # the largest number of atoms in candidates
 
 # Where these are not defined, a logarithm may have the same derivative; it is tried instead.
 NARROW = {
@@ -69,12 +70,12 @@ INVERSES = (
 
 
 def antiderivative(f: Variable, x: Variable, budget: Budget) -> Variable | str:
-    """Return a graph with a given derivative, or why none is known.
+    """Return a graph whose derivative is ``f``, or the reason why the search has no result.
 
     Parameters
     ----------
     f, x : Variable
-        An elementwise expression of floats, and the input that it is a function of.
+        An elementwise expression of floats, and the input to integrate with respect to.
     budget : Budget
         Its steps are those of the arithmetic of polynomials.
     """
@@ -98,10 +99,10 @@ class _Search:
         self.table: list[tuple[Variable, Polynomial]] = []  # functions, and their derivatives
         self.candidates: dict[Monomial, Polynomial] = {}  # likewise
         self.parts: list[Variable] = []  # nodes of the integrand that depend on x
-        self.kernels: dict[int, None] = {}  # atoms that candidates are made of
+        self.kernels: dict[int, None] = {}  # atoms in candidates
 
     def run(self) -> Variable | str:
-        """Return an antiderivative, or what was tried."""
+        """Return an antiderivative, or a description of the candidates that the search tried."""
         f = self.ring.read(self.f)
         if not f:
             return constant(0, self.f.dtype)
@@ -109,29 +110,26 @@ class _Search:
         whole = self._tabulated_integral(f)
         if whole is not None:
             return self._widened(whole)
-        found: list[Variable] = []
+        integrals: list[Variable] = []
         rest: Polynomial = {}
         for term, c in f.items():
             part = self._tabulated_integral({term: c})
             if part is None:
                 rest[term] = c
             else:
-                found.append(part)
+                integrals.append(part)
         if rest and self._is_piecewise():
             return f"functions of its parts; no other candidates, since {brief(self.f)} has pieces"
         solution = self._combined_candidates(rest) if rest else {}
         if solution is None:
             return f"none of {len(self.candidates)} candidates fits"
         if solution:
-            found.append(self.writing.field(solution))
-        return self._widened(reduce(elementwise.add, found))
+            integrals.append(self.writing.field(solution))
+        return self._widened(reduce(elementwise.add, integrals))
 
     def _is_piecewise(self) -> bool:
         """Return True if the integrand depends on x by a choice, such as that of a sign."""
-        return any([
-            isinstance(y.op, Elementwise) and ROWS[y.op.name].decides and self.x in toposort([y])
-            for y in toposort([self.f])
-        ])  # fmt: skip
+        return any([isinstance(y.op, Elementwise) and ROWS[y.op.name].decides for y in self.parts])
 
     def _widened(self, result: Variable) -> Variable:
         """Return a result that is defined wherever the integrand is."""
@@ -152,7 +150,7 @@ class _Search:
         return None
 
     def _ratio(self, f: Polynomial, p: Polynomial) -> Polynomial | None:
-        """Return a c that does not depend on x with f = c p, or None."""
+        """Return c with f = c p, or None if there is no such c without x."""
         if len(f) != len(p):
             return None
         (m, _), a = next(iter(f.items()))
@@ -194,7 +192,7 @@ class _Search:
         yield from self._scaled_functions()
 
     def _scaled_functions(self) -> Iterator[Variable]:
-        """Yield inverse functions of u sqrt(b / a) for powers of a + b u**2, and erf of such."""
+        """Yield inverse functions of u sqrt(b / a) for powers of a + b u**2, and erf."""
         for atom in list(self.words.atoms):
             if atom.kind != "power" or len(atom.content) != 2:
                 continue
@@ -210,7 +208,7 @@ class _Search:
                     yield elementwise.erf(self._scaled(atom.content, -e))
 
     def _scaled(self, square: Monomial, c: Any) -> Variable:
-        """Return u sqrt(c), given the monomial u**2."""
+        """Return u sqrt(c) from the monomial u**2."""
         u = self.writing.atom(square[0][0])
         return u if c == 1 else elementwise.sqrt(self.writing.number(c)) * u
 
@@ -245,7 +243,7 @@ class _Search:
         return None
 
     def _add_kernels(self, atoms: set[int]) -> None:
-        """Add atoms that have a derivative, and the atoms of that."""
+        """Add atoms that have a derivative, and the atoms in their derivatives."""
         queue = sorted(atoms)
         for i in queue:  # grows during the loop
             change = self.ring.derivative_of(i)
@@ -255,7 +253,7 @@ class _Search:
             queue += sorted({j for m, _ in change for j, _ in m})
 
     def _heads(self) -> dict[Monomial, list[Monomial]]:
-        """Return by the monomials in their derivatives the functions in the table."""
+        """Return the functions in the table, by the monomials in their derivatives."""
         heads: dict[Monomial, list[Monomial]] = {}
         for graph, change in self.table:
             p = self.ring.read(graph)
@@ -266,7 +264,7 @@ class _Search:
         return heads
 
     def _candidates_for(self, m: Monomial) -> Iterator[Monomial]:
-        """Yield monomials whose derivatives contain a given one, up to a factor without x."""
+        """Yield monomials whose derivatives contain ``m``, up to a factor without x."""
         logs = [self.words.atom("log", (i,), **self.words.sizes_of(((i, 1),)))
                 for i, e in m if e < 0 and self.ring.derivative_of(i)]  # fmt: skip
         for h in (*self.kernels, *[log.number for log in logs]):
@@ -284,13 +282,13 @@ class _Search:
         return not constant_divisors and degree(m) <= DEGREE
 
     def _combination(self, f: Polynomial) -> Polynomial | None:
-        plainest = sorted(self.candidates, key=_complexity)
-        columns = [self._by_monomials(self.candidates[m]) for m in plainest]
+        simplest_first = sorted(self.candidates, key=_complexity)
+        columns = [self._by_monomials(self.candidates[m]) for m in simplest_first]
         solution = solve(columns, self._by_monomials(f), self.words)
         if solution is None:
             return None
         out: Polynomial = {}
-        for m, c in zip(plainest, solution, strict=True):
+        for m, c in zip(simplest_first, solution, strict=True):
             add_to(out, self.words.times(c, single(m)))
         return out
 
@@ -309,12 +307,12 @@ def degree(m: Monomial) -> Any:
 
 
 def _complexity(m: Monomial) -> tuple[Any, ...]:
-    """Return what makes a monomial less plain than others: divisors first, then its degree."""
+    """Return a sort key of monomials, the simplest first: by divisors, then by degree."""
     return sum([e < 0 for _, e in m]), degree(m)
 
 
 def log_of(u: Variable) -> Variable:
-    """Return log |u|, or log u of what is positive."""
+    """Return log |u|, or log u if u is positive."""
     return elementwise.log(u if fact(u, "positive") else elementwise.absolute(u))  # type: ignore[no-any-return]
 
 
@@ -327,7 +325,7 @@ def _roots(u: Variable) -> Iterator[Variable]:
 
 
 def _powers(u: Variable) -> Iterator[Variable]:
-    """Yield powers whose derivatives contain those of which u is one, or which it is divided by."""
+    """Yield powers of the base of u, or of u, whose derivatives may contain u or its reciprocal."""
     if u.op is elementwise.square:
         (base,) = u.inputs
         yield power(base, 3.0)

@@ -3,7 +3,7 @@
 Its elements are polynomials in atoms, such as ``x``, ``exp(x)`` and ``1 / (1 + x**2)``.  The
 derivative of an atom follows from the differential of its op, and that of a polynomial from the
 sum, product and power rules.  Tangents are read as quotients, and :meth:`DifferentialRing.reduced`
-removes what else makes monomials linearly dependent, such as squares of cosines.
+removes other powers that make monomials linearly dependent, such as squares of cosines.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ sin, cos, sinh, cosh = elementwise.sin, elementwise.cos, elementwise.sinh, eleme
 # cos(u)**2 = 1 - sin(u)**2, and cosh(u)**2 = 1 + sinh(u)**2.
 SQUARES = {cos: (sin, -1), cosh: (sinh, 1)}
 
-# Functions that are plainer as themselves than as exponentials.
+# Functions that are simpler as atoms than as exponentials.
 OPAQUE = (elementwise.sinh, elementwise.cosh, elementwise.sigmoid, elementwise.softplus)
 READING = {op: rule for op, rule in RULES.items() if op not in OPAQUE}
 READING[elementwise.tanh] = ratio_of(sinh, cosh), "quotient_sinh_cosho"
@@ -61,7 +61,7 @@ class DifferentialRing:
     Parameters
     ----------
     x : Variable
-        The input that derivatives are taken by.
+        The input to differentiate with respect to.
     budget : Budget
         Counts the steps of the arithmetic.
     """
@@ -169,15 +169,15 @@ class DifferentialRing:
         ((j, _),) = factors
         if e < 2 and not (e < 0 and dict(m).get(j, 0) >= 2):
             return None
-        taken, other = (i, j) if e >= 2 else (j, i)
+        replaced, other = (i, j) if e >= 2 else (j, i)
         square = self.words.factor(self.words.atoms[other], 2)
         equal = added(ONE, square, sign) if e >= 2 else scaled(added(square, ONE, -1), sign)
-        return self.words.times(self.words.product(m, ((taken, -2),)), equal)
+        return self.words.times(self.words.product(m, ((replaced, -2),)), equal)
 
     # What depends on x.
 
     def depends(self, number: int) -> bool:
-        """Return True if an atom depends on x, be it piecewise constant."""
+        """Return True if an atom depends on x, even if it is piecewise constant."""
         if number not in self._depends:
             atom = self.words.atoms[number]
             if atom.graph is not None:

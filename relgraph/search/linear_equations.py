@@ -16,11 +16,10 @@ def solve(
     right: Mapping[Any, Polynomial],
     words: Words,
 ) -> list[Polynomial] | None:
-    """Return a solution of a system, or None if there is none or it is not found.
+    """Return a solution of a system, or None if there is none or the elimination does not reach it.
 
-    Equations are divided by monomials only, whose reciprocals are polynomials again, except that
-    one may be divided by a sum at the end.  Unknowns that are not determined are zero, later ones
-    first.
+    The elimination divides equations by monomials only, whose reciprocals are polynomials again;
+    the last equation may be divided by a sum.  Undetermined unknowns are zero, later ones first.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ def solve(
 def _eliminated(
     equations: list[Row], pivots: dict[int, Row], j: int, row: Row, words: Words
 ) -> Row:
-    """Return an equation divided by the coefficient of an unknown, which leaves all others."""
+    """Divide an equation by the coefficient of an unknown, eliminate that elsewhere; return it."""
     equations[:] = [r for r in equations if r is not row]
     reciprocal = words.power(row[j], -1)
     row = {k: words.times(v, reciprocal) for k, v in row.items()} | {j: ONE}

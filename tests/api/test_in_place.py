@@ -537,7 +537,7 @@ def test_arrays_of_others_take_no_traced_values():
 
     for function, text in (
         (imported, "puts a traced array into one of NumPy|asks for the value"),
-        (outside, "makes a NumPy array of one that is traced"),
+        (outside, "converts a traced array, which has no values yet"),
         (added_to, "(?s)array that the trace cannot follow.*np.zeros"),
         (shared, "memory other code sees"),
         (lent, "memory other code sees"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.api.shared import Storage
+from relgraph.api.shared import Cell
 from relgraph.errors import (
     ArgumentError,
     DomainError,
@@ -265,14 +265,14 @@ def test_no_update_of_concurrent_calls_is_lost_and_no_reader_sees_half_of_one():
 def test_an_interrupt_during_an_update_in_place_comes_after_it(monkeypatch):
     w = rg.shared(np.ones(3), name="w")
     f = rg.function([], updates={w: w + 1})
-    take = Storage.take
+    take = Cell.take
 
-    def interrupted(storage, name):
-        result = take(storage, name)
+    def interrupted(cell, name):
+        result = take(cell, name)
         signal.raise_signal(signal.SIGINT)
         return result
 
-    monkeypatch.setattr(Storage, "take", interrupted)
+    monkeypatch.setattr(Cell, "take", interrupted)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         f()

@@ -1,4 +1,4 @@
-"""PyTensor: its graphs as relgraph's, and functions of PyTensor that relgraph compiles.
+"""PyTensor: translation of graphs in both directions, and compilation of its functions.
 
 Importing this module registers the mode ``RELGRAPH`` of ``pytensor.function``.
 """

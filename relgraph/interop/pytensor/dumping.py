@@ -1,4 +1,4 @@
-"""Relgraph's graphs as PyTensor's."""
+"""Translation of relgraph's graphs to PyTensor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from relgraph.ops.elementwise import Elementwise
 
 
 def _scalar_ops() -> dict[Any, Any]:
-    """Return PyTensor's op for each elementwise op that is one of PyTensor's too."""
+    """Return PyTensor's op, or an expression of its ops, for each elementwise op that has one."""
     instances = {
         type(op).__name__: op
         for module in (ps.basic, ps.math)
@@ -88,7 +88,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shape(entries: Sequence[Any], sizes: Sequence[Any]) -> list[Any]:
-    """Return a shape with the given sizes where it is open."""
+    """Return a shape, with ``sizes`` in the entries that are not static."""
     rest = iter(sizes)
     return [entry if isinstance(entry, int) else next(rest) for entry in entries]
 
@@ -220,18 +220,18 @@ def dump(outputs: Any, variables: dict[Any, Any] | None = None) -> Any:
     outputs : Variable, or a list, tuple or dict of Variable
         The graphs.
     variables : dict of Variable and pytensor Variable, optional
-        The variables that stand for some inputs.  Those of other inputs are added.
+        Variables that replace inputs.  ``dump`` adds a variable for each other input.
 
     Returns
     -------
     pytensor Variable, or a list, tuple or dict of them
-        Of the same dtypes and known sizes.  Shared variables become shared variables with copies of
-        the values.
+        Graphs of the same dtypes and known sizes.  Shared variables become shared variables with
+        copies of the values.
 
     Raises
     ------
     UnsupportedOpError
-        Listing all ops that have no translation.
+        If ops have no translation; the error lists them.
     """
     if isinstance(outputs, Mapping):
         return dict(zip(outputs, dump(list(outputs.values()), variables), strict=True))
@@ -267,7 +267,7 @@ def _leaf(node: Input) -> Any:
 def _dumped(
     node: Variable, operands: list[Any], scalar_ops: Mapping[Any, Any], missing: Counter[Any]
 ) -> Any:
-    """Return the application of an op; count it as missing, and return a stand-in, if it is."""
+    """Return the application of an op; if it has no translation, count it and return a stand-in."""
     op: Any = node.op
     name = type(op).__name__
     if isinstance(op, Elementwise):

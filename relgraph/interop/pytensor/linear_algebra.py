@@ -1,4 +1,4 @@
-"""Linear algebra of PyTensor, alone and in batches (``Blockwise``)."""
+"""Translation of PyTensor's linear algebra, for single matrices and batches (``Blockwise``)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _cholesky(use: Use, a: Any) -> Any:
 
 
 def _system(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the translation of a solver, with vectors on the right in batches too."""
+    """Return the translation of a solver that also takes batches of vectors as right sides."""
 
     def translated(use: Use, a: Any, b: Any) -> Any:
         if use.op.b_ndim == 1 and (a.ndim > 2 or b.ndim > 1):
@@ -92,14 +92,14 @@ def _eigh(use: Use, a: Any) -> Any:
 
 
 def _symmetric(a: Any, lower: bool) -> Any:
-    """Return a matrix in which the triangle that is read stands on both sides."""
+    """Return the symmetric matrix that one triangle of a matrix defines."""
     if lower:
         return rnp.tril(a) + matrix_transpose(rnp.tril(a, -1))
     return rnp.triu(a) + matrix_transpose(rnp.triu(a, 1))
 
 
 def _reduced(use: Use, a: Any, b: Any) -> tuple[Any, Any]:
-    """Return C and L with a x = w b x the same as C y = w y for y = L.T x, where b = L L.T."""
+    """Return C and L so that a x = w b x if and only if C y = w y, with b = L L.T and y = L.T x."""
     factor = cholesky(_symmetric(b, use.op.lower))
     half = solve_triangular(factor, _symmetric(a, use.op.lower), lower=True)
     return solve_triangular(factor, matrix_transpose(half), lower=True), factor
@@ -124,7 +124,7 @@ def _eigvalsh_gradient(use: Use, a: Any, b: Any, gw: Any) -> Any:
 
 
 def _read_triangle(g: Any, lower: bool) -> Any:
-    """Return a cotangent of a matrix of which one triangle is read, and stands for both."""
+    """Return the cotangent of a symmetric matrix that an op reads from one triangle."""
     if lower:
         return rnp.tril(g) + matrix_transpose(rnp.triu(g, 1))
     return rnp.triu(g) + matrix_transpose(rnp.tril(g, -1))

@@ -24,15 +24,15 @@ from relgraph.ir.node import make_input
 
 NAME = "RELGRAPH"
 
-# PyMC chooses by one of these rewrites what becomes of its checks of parameters.
+# PyMC selects one of these rewrites to turn its checks of parameters into -inf or to drop them.
 _CHECKS = frozenset({"local_check_parameter_to_ninf_switch", "local_remove_check_parameter"})
 
 
 class _Query(RewriteDatabaseQuery):  # type: ignore[misc]
-    """No rewrites of PyTensor's but those that prepare checks of parameters."""
+    """A query for PyTensor's rewrites of checks of parameters, and no others."""
 
     def including(self, *tags: str) -> _Query:
-        """Add rewrites; those of checks stand in a database of others, which are left out."""
+        """Add rewrites; of the database ``canonicalize``, only those of checks."""
         checks = _CHECKS.intersection(tags)
         subquery = dict(self.subquery)
         if checks:
@@ -87,7 +87,7 @@ class RelgraphLinker(JITLinker):  # type: ignore[misc]
         return [storage_map[x] for x in self.fgraph.inputs]
 
     def jit_compile(self, fn: Any) -> Any:
-        """Return the function, which is compiled."""
+        """Return the function as it is: :meth:`fgraph_convert` has compiled it."""
         return fn
 
 
@@ -107,7 +107,7 @@ def mode(mode: Any = "default", target: str = "cpu", nonfinite: str = "assume") 
     Returns
     -------
     pytensor.compile.mode.Mode
-        PyTensor runs none of its own rewrites in it, except those that PyMC asks for.
+        A mode in which PyTensor runs only those of its rewrites that PyMC asks for.
     """
     linker = RelgraphLinker(mode=mode, target=target, nonfinite=nonfinite)
     return Mode(linker=linker, optimizer=_Query(include=[]))
@@ -119,7 +119,7 @@ def register() -> str:
     Returns
     -------
     str
-        Its name.  A second call changes nothing.
+        The name of the mode.  A second call changes nothing.
     """
     if NAME not in predefined_modes:
         register_mode(NAME, mode())
@@ -127,7 +127,7 @@ def register() -> str:
 
 
 def compiled_graph(inputs: Sequence[Any], outputs: Sequence[Any], **options: Any) -> Function:
-    """Return a relgraph function of all inputs of a graph of PyTensor, which returns a tuple."""
+    """Compile a graph of PyTensor to a relgraph function, which returns a tuple."""
     loader = Loader({})
     for number, variable in enumerate(inputs):
         try:
@@ -230,12 +230,12 @@ def compile(
     Returns
     -------
     Compiled
-        Takes arrays, and returns an array or a list of arrays.
+        A function of arrays that returns an array or a list of arrays.
 
     Raises
     ------
     UnsupportedOpError
-        Listing all ops that have no translation.
+        If ops have no translation; the error lists them.
     ArgumentError
         For inputs that are not variables.
     """

@@ -1,4 +1,4 @@
-"""PyTensor's graphs as relgraph's: the walk, leaves, inlining, and the list of what is missing."""
+"""Translation of PyTensor's graphs: traversal, leaves, inlining, ops without a translation."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _FOLDED = 64  # elements up to which operations on known integers are computed a
 
 
 class Loader:
-    """A translation: the images of variables, and what could not be translated.
+    """A translation: the images of variables, and the ops without a translation.
 
     Parameters
     ----------
     images : dict of Variable and relgraph.Variable
-        Images that are known; the loader adds those of inputs and shared variables.
+        Images chosen by the caller; the loader adds those of inputs and shared variables.
     """
 
     def __init__(self, images: dict[Any, Any]) -> None:
-        self.given = images
+        self.leaves = images
         self.images: dict[Any, Any] = dict(images)
         self.vectors: dict[Any, tuple[Any, ...]] = {}
         self.missing: Counter[tuple[str, str]] = Counter()
         self._names = {x.name for x in images.values() if hasattr(x, "name")}
 
     def load(self, outputs: Sequence[Any]) -> list[Any]:
-        """Return the images of variables; collect what is missing."""
+        """Return the images of variables, and count ops without a translation."""
         for node in toposort(list(outputs)):
             if any(output not in self.images for output in node.outputs):
                 self._translate(node)
@@ -81,7 +81,7 @@ class Loader:
         return results
 
     def apply(self, op: Any, node: Any, operands: Sequence[Any]) -> Any:
-        """Return what an op computes from operands; ``node`` has the types of its results."""
+        """Return the translation of an op of operands; ``node`` has the types of its results."""
         name = op_name(op, TABLE)
         if name is not None:
             return TABLE[name](tensors.Use(self, op, node), *operands)
@@ -91,7 +91,7 @@ class Loader:
         raise Unsupported(reason_of(op))
 
     def scalar(self, op: Any, node: Any, operands: Sequence[Any]) -> Any:
-        """Return what a scalar op computes elementwise."""
+        """Return the translation of a scalar op, applied elementwise."""
         if op_name(op, {"ScalarLoop": None}):
             return self._loop(op, operands)
         if hasattr(op, "fgraph"):
@@ -130,9 +130,9 @@ class Loader:
             self.images[variable] = self._checked(variable, result)
 
     def _known(self, node: Any) -> list[Any] | None:
-        """Return what PyTensor computes by an op without a translation, if all operands are known.
+        """Let PyTensor compute an op without a translation if all operands are constants.
 
-        None for other applications.
+        Return None for other applications.
         """
         if not all(isinstance(x, Constant) for x in node.inputs):
             return None
@@ -169,7 +169,7 @@ class Loader:
             leaf: Any = shared(value, self._name(variable, "shared"), shape=type_.shape)
         else:
             leaf = make_input(self._name(variable, "x"), type_)
-        self.given[variable] = leaf
+        self.leaves[variable] = leaf
         return leaf
 
     def _name(self, variable: Any, prefix: str) -> str:
@@ -177,14 +177,14 @@ class Loader:
         name = variable.name or ""
         text = "".join(c if c.isalnum() else "_" for c in name) or prefix
         base = text if text.isidentifier() and not keyword.iskeyword(text) else f"{prefix}_{text}"
-        chosen, number = base, 0
-        while chosen in self._names or (chosen == base and not name):
-            chosen, number = f"{base}{number}", number + 1
-        self._names.add(chosen)
-        return chosen
+        unique, number = base, 0
+        while unique in self._names or (unique == base and not name):
+            unique, number = f"{base}{number}", number + 1
+        self._names.add(unique)
+        return unique
 
     def stand_in(self, variable: Any) -> Any:
-        """Return an input in place of a value that is not translated, to go on with the list."""
+        """Return an input for a value without a translation, so that the walk finds the others."""
         dtype = getattr(variable.type, "dtype", "float64")
         shape = getattr(variable.type, "shape", ())
         return make_input(
@@ -200,19 +200,19 @@ def load(outputs: Any, variables: dict[Any, Any] | None = None) -> Any:
     outputs : pytensor Variable, or a list, tuple or dict of them
         The graphs.
     variables : dict of pytensor Variable and Variable, optional
-        The graphs that stand for some variables.  Translated inputs and shared variables are added.
+        Graphs that replace variables.  ``load`` adds those of other inputs and shared variables.
 
     Returns
     -------
     Variable, or a list, tuple or dict of Variable
-        Of the same dtypes, ranks and known sizes.  Inputs have the names of PyTensor's, changed
-        where these are no identifiers or repeat.  Shared variables become shared variables with
-        copies of the values.
+        Graphs of the same dtypes, ranks and known sizes.  Inputs keep their names, unless these are
+        not identifiers or occur twice.  Shared variables become shared variables with copies of the
+        values.
 
     Raises
     ------
     UnsupportedOpError
-        Listing all ops that have no translation, with the reasons.
+        If ops have no translation; the error lists them, with the reasons.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scalar ops of PyTensor, which ``Elemwise`` applies to arrays, as relgraph's elementwise ops.
+"""Translation of PyTensor's scalar ops, which ``Elemwise`` applies to arrays.
 
 The table is keyed by the names of classes, so that ops of PyMC need no import of PyMC.
 """
@@ -20,12 +20,12 @@ from relgraph.ops.shape import broadcast_to, dim
 
 
 class Scalar(NamedTuple):
-    """How a scalar op is translated."""
+    """The translation of a scalar op."""
 
     apply: Callable[..., Any]
     cast: str = "all"
-    """Which operands are cast to the dtype of the result before: all, none, or all but the first
-    ("rest")."""
+    """The operands to cast to the dtype of the result first: "all", "none", or all but the first
+    one ("rest")."""
 
 
 def _folded(op: Any) -> Callable[..., Any]:
@@ -33,13 +33,8 @@ def _folded(op: Any) -> Callable[..., Any]:
     return lambda *operands: reduce(op, operands)
 
 
-def _second(like: Any, x: Any) -> Any:
-    """Return ``x`` in the shape of both operands, which broadcast."""
-    return filled_like(like, x)
-
-
-def filled_like(like: Variable, x: Variable) -> Variable:
-    """Return ``x`` broadcast to the shape of ``like`` and of itself."""
+def _second(like: Variable, x: Variable) -> Variable:
+    """Return ``x``, broadcast together with ``like``."""
     shape: list[Any] = []
     ndim = max(like.ndim, x.ndim)
     for axis in range(-ndim, 0):
@@ -63,8 +58,8 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 
 def _switch(condition: Any, x: Any, y: Any) -> Any:
-    chosen = condition if condition.dtype.kind == "b" else ew.not_equal(condition, 0)
-    return ew.where(chosen, x, y)
+    truth = condition if condition.dtype.kind == "b" else ew.not_equal(condition, 0)
+    return ew.where(truth, x, y)
 
 
 def _half_away(x: Any) -> Any:
@@ -216,4 +211,4 @@ def as_dtype(x: Variable, dtype: str) -> Variable:
     return ew.cast(x, dtype)  # type: ignore[no-any-return]
 
 
-__all__ = ["REFUSED", "SCALARS", "Scalar", "applied", "as_dtype", "filled_like"]
+__all__ = ["REFUSED", "SCALARS", "Scalar", "applied", "as_dtype"]

@@ -1,4 +1,4 @@
-"""Elementwise functions that relgraph's table lacks: SciPy's, splines, and loops on scalars."""
+"""Elementwise ops for functions that relgraph lacks: SciPy's, splines, and loops on scalars."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ class ElementLoop(Op):
         From the states and constants of elements, in vectors, to their next states and, if
         ``until``, to whether the element is done.
     until : bool
-        Whether the step tells it; the last result is then whether each element is done.
+        Whether the step says when an element is done; the last result is then a mask of those that
+        are.
     """
 
     __slots__ = ()
@@ -109,7 +110,7 @@ class ElementLoop(Op):
         flat = [np.array(x).reshape(-1) for x in arrays]
         count = len(graph.outputs) - until
         states, constants = flat[:count], flat[count:]
-        done = np.ones(steps.size, dtype=bool)  # as PyTensor has it without any step
+        done = np.ones(steps.size, dtype=bool)  # PyTensor's result without any step
         active, left = np.arange(steps.size), steps.reshape(-1)
         for number in range(int(left.max(initial=0))):
             active = active[left[active] > number]

@@ -1,4 +1,4 @@
-"""Ops of PyTensor on arrays: shapes, indices, joins, reductions; one entry an op.
+"""Translation of PyTensor's ops on arrays: shapes, indices, joins, reductions; one entry an op.
 
 A translation takes a :class:`Use` of the op and the translated operands, and returns the translated
 result, or a list of several.
@@ -25,7 +25,7 @@ from relgraph.ops.shape import ExpandDims, broadcast_to, dim, expand_dims, resha
 
 
 class Unsupported(Exception):
-    """An op, or a use of it, that has no translation; the text is the reason."""
+    """Raised for an op, or a use of it, without a translation; the text is the reason."""
 
 
 class Use(NamedTuple):
@@ -134,7 +134,7 @@ def _without_zeros(use: Use, x: Any) -> Any:
 
 def _argmax(use: Use, x: Any) -> Any:
     axes = tuple(range(x.ndim)) if use.op.axis is None else tuple(int(a) for a in use.op.axis)
-    if len(axes) > 1:  # over several axes: over one that joins them, at the end
+    if len(axes) > 1:  # merge the axes to one, at the end
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         x = rnp.transpose(x, [*kept, *axes])
         x = reshape(x, (*[dim(x, i) for i in range(len(kept))], -1))
@@ -237,7 +237,7 @@ def _arange(use: Use, *bounds: Any) -> Any:
 
 
 def _steps(count: Any, dtype: str) -> Any:
-    """Return 0, 1, ... up to a number that may be known only at the call."""
+    """Return 0, 1, ..., count - 1; the count may be known only at the call."""
     if isinstance(count, int):
         return constant(np.arange(count, dtype=dtype))
     return as_dtype(rnp.cumsum(broadcast_to(constant(np.int64(1)), (count,))) - 1, dtype)
@@ -264,8 +264,8 @@ def diagonals(x: Variable, k: int) -> Variable:
     """Return matrices of zeros with the vectors of a batch on their diagonal ``k``."""
     n, dtype = dim(x, -1), x.dtype.name
     zeros = rnp.zeros((*[dim(x, i) for i in range(x.ndim - 1)], n + abs(k), n + abs(k)), dtype)
-    places = _steps(n, "int64")
-    key = (*[slice(None)] * (x.ndim - 1), places + max(-k, 0), places + max(k, 0))
+    indices = _steps(n, "int64")
+    key = (*[slice(None)] * (x.ndim - 1), indices + max(-k, 0), indices + max(k, 0))
     return zeros.at[key].set(x)  # type: ignore[no-any-return]
 
 
@@ -343,21 +343,21 @@ def _make_slice(use: Use, *bounds: Any) -> Any:
 
 def _join(use: Use, axis: Any, *arrays: Any) -> Any:
     dtype = use.node.outputs[0].type.dtype
-    where = _known_axis(axis)
+    position = _known_axis(axis)
     arrays = tuple(as_dtype(x, dtype) for x in arrays)
     known = all(x in use.loader.vectors or isinstance(x, Constant) for x in arrays)
     if known and arrays[0].ndim == 1 and np.dtype(dtype).kind in "iu":
         return _vector(use, [e for x in arrays for e in use.loader.elements(x)], dtype)
-    return rnp.concatenate(list(arrays), axis=where) if len(arrays) > 1 else arrays[0]
+    return rnp.concatenate(list(arrays), axis=position) if len(arrays) > 1 else arrays[0]
 
 
 def _split(use: Use, x: Any, axis: Any, sizes: Any) -> Any:
-    where = _known_axis(axis) % x.ndim
+    position = _known_axis(axis) % x.ndim
     first: Any = 0
     parts = []
     for size in use.loader.elements(sizes):
         last = first + size
-        parts.append(x[(*[slice(None)] * where, slice(first, last))])
+        parts.append(x[(*[slice(None)] * position, slice(first, last))])
         first = last
     return parts
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.node import constant
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum
@@ -180,11 +181,6 @@ def pair_transposeo(g, x, a, b):
 # Selections and updates.
 
 
-def zeros_like(x: Any) -> Any:
-    """Return zeros in the shape of a node."""
-    return broadcast_to(constant(0, x.dtype), x.shape)
-
-
 @adjoint(where=lambda x, z: calco(z, zeros_like, x))
 def pair_indexo(g, x, s, k, z):
     """<g, x[s]> = <zeros with g added at s, x>."""
@@ -212,14 +208,14 @@ def pair_updateo(g, x, v, s, k, w):
 
 
 def held_by_last(s: Any, k: Any, x: Any) -> Any:
-    """Return for each place of a key whether it is the last one that names its element."""
-    numbers = Index(s)(x, *k).shape
+    """Return, for each position in a key, whether it is the last one that names its element."""
+    shape = Index(s)(x, *k).shape
     count = 1
-    for n in numbers:
+    for n in shape:
         count = count * n
-    places = reshape(count_to(count), numbers)
-    owners = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), places, *k)
-    return equal(Index(s)(owners, *k), places)
+    positions = reshape(count_to(count), shape)
+    last = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), positions, *k)
+    return equal(Index(s)(last, *k), positions)
 
 
 def sizes_of(x: Any) -> tuple[Any, ...]:
@@ -254,7 +250,7 @@ def pair_cumsumo(g, x, a, r):
 
 
 def part_of_join(g: Any, k: int, before: Any, x: Any) -> Any:
-    """Return the part of ``g`` that an operand of a join has there."""
+    """Return the part of ``g`` where a join has its operand ``x``."""
     start = 0
     for y in before:
         start = start + y.shape[k]

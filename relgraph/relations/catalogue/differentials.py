@@ -1,4 +1,4 @@
-"""Differentials: what ``d`` of an application is, in terms of ``d`` of the operands.
+"""Differentials: ``d`` of an application in terms of ``d`` of its operands.
 
 The right sides are linear in the differentials.  Forward mode puts tangents in their places,
 reverse mode transposes them by :mod:`relgraph.relations.catalogue.adjoints`, and rewriting by these
@@ -53,7 +53,6 @@ def axes_of(a: int) -> tuple[int, ...]:
 def elementwise_differential(name: str) -> Relation:
     """Return the differential of an elementwise op, from the partial derivatives in its row."""
     row, op = ROWS[name], Elementwise(name)
-
     derivative: Any = row.derivative
 
     def sides(*operands: Any) -> Any:
@@ -86,7 +85,7 @@ def _is(x: Any, number: int) -> bool:
     return isinstance(x, int | float) and x == number
 
 
-# Ops that choose among their operands choose among the differentials of these: stated below.
+# Ops that choose among their operands have differentials of their own, below.
 CHOOSING = ("condition", "extreme", "bounds")
 ELEMENTWISE = tuple(
     elementwise_differential(name)
@@ -250,14 +249,14 @@ def other_factors(a: Any, u: Any) -> Any:
         return others(u, axes[0])
     rest = [i for i in range(-u.ndim, 0) if i not in axes]
     order = [*rest, *axes]
-    turned = transpose(u, order)
-    flat = reshape(turned, (*turned.shape[: len(rest)], -1))
+    axes_last = transpose(u, order)
+    flat = reshape(axes_last, (*axes_last.shape[: len(rest)], -1))
     inverse = [order.index(i) for i in range(-u.ndim, 0)]
-    return transpose(reshape(others(flat, -1), turned.shape), inverse)
+    return transpose(reshape(others(flat, -1), axes_last.shape), inverse)
 
 
 def product_differential(a: Any, k: bool, u: Any, du: Any) -> Any:
-    """Return the sum of each d(u) times the product of the others."""
+    """Return the sum over elements of d(u) times the product of the other elements."""
     return Sum(a, k)(other_factors(a, u) * du)
 
 
@@ -274,14 +273,14 @@ def d_cumprodo(u, a):
 
 
 def count_to(n: Any) -> Any:
-    """Return the integers below a size, which may be known at the call only."""
+    """Return the integers below a size, which may be known only at the call."""
     if isinstance(n, int):
         return arange(n)
     return Cumsum(-1)(broadcast_to(constant(1, "int64"), (n,))) - 1
 
 
 def along(x: Any, indices: Any, axis: int) -> Any:
-    """Return elements of ``x`` along an axis by their indices, as ``take_along_axis``."""
+    """Return elements of ``x`` by their indices along an axis, as ``np.take_along_axis`` does."""
     if x.ndim == 1:
         return x[indices]
     x, indices = moveaxis(x, axis, -1), moveaxis(indices, axis, -1)
@@ -298,7 +297,7 @@ def sorted_along(x: Any, u: Any, axis: int) -> Any:
 
 
 def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
-    """Return the elements of ``x`` at the last index so far at which ``u`` equals ``y``."""
+    """Return the elements of ``x`` at the last index so far where ``u`` equals ``y``."""
     n = count_to(u.shape[axis])
     n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
     return along(x, Cummax(axis)(where(elementwise.equal(u, y), n, 0)), axis)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relgraph.numpy.creation import zeros_like
 from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.differentials import inner_product as pair
 from relgraph.ops.elementwise.cast import Cast
@@ -19,7 +20,6 @@ from relgraph.ops.permutation import matrix_transpose as T
 from relgraph.ops.shape import ExpandDims, Squeeze, reshape
 from relgraph.ops.sparse import SparseMatmul, SparseTranspose, is_sparse
 from relgraph.relations.catalogue import relations_in
-from relgraph.relations.catalogue.adjoints import zeros_like
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, checko, facto, floato
@@ -67,7 +67,7 @@ def pair_outero(g, x, v):
 
 
 def eye_like(A: Any) -> Any:
-    """Return the identity matrix in the shape of one."""
+    """Return the identity matrix in the shape and dtype of a matrix."""
     return cast_like(eye(*A.shape[-2:]), A)
 
 
@@ -83,7 +83,7 @@ def pair_traceo(g, A, e):
 
 
 def block_products(g: Any, A: Any, B: Any) -> Any:
-    """Return the inner products of two diagonal blocks with the parts of ``g`` where they are."""
+    """Return the sum of the inner products of two diagonal blocks with their parts of ``g``."""
     m, n = A.shape[-2:]
     return pair(g[..., :m, :n], A) + pair(g[..., m:, n:], B)
 
@@ -110,7 +110,7 @@ def pair_krono(g, x, v, h):
 
 
 def is_one_system(A: Any, x: Any) -> bool:
-    """Return True if no axis of ``x`` is both a batch's and a vector's."""
+    """Return True if the right sides are those of one matrix, or have as many axes as A."""
     return A.ndim == 2 or bool(A.ndim == x.ndim)
 
 

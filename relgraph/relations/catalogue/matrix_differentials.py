@@ -111,7 +111,7 @@ def d_deto(A):
 
 
 def triangle(x: Any, lower: bool, unit: bool) -> Any:
-    """Return the triangle that a system reads, without the diagonal if that is taken for ones."""
+    """Return the triangle that a system reads, without a diagonal that it takes for ones."""
     return Tril(-1 if unit else 0)(x) if lower else Triu(1 if unit else 0)(x)
 
 
@@ -131,7 +131,7 @@ def d_solve_triangularo(A, b):
 
 
 def gaps(w: Any) -> Any:
-    """Return 1 / (w_j - w_i), and 0 where they are equal."""
+    """Return 1 / (w_j - w_i), or 0 where w_i = w_j."""
     gap = ExpandDims((-2,))(w) - ExpandDims((-1,))(w)
     same = elementwise.equal(gap, 0.0)
     return where(same, 0.0, 1.0 / where(same, 1.0, gap))
@@ -150,10 +150,10 @@ def d_eigho(A, k):
     Source: MN, chapter 8; Giles, section 3.
     """
     w, V = GetItem(0)(Eigh(k)(A)), GetItem(1)(Eigh(k)(A))
-    turned = T(V) @ symmetric_part(d(A)) @ V
-    yield d(w), Diagonal(0)(turned)
-    yield d(V), V @ (gaps(w) * turned)
-    yield d(Eigvalsh(k)(A)), Diagonal(0)(turned)
+    rotated = T(V) @ symmetric_part(d(A)) @ V
+    yield d(w), Diagonal(0)(rotated)
+    yield d(V), V @ (gaps(w) * rotated)
+    yield d(Eigvalsh(k)(A)), Diagonal(0)(rotated)
 
 
 def kron_differential(A: Any, B: Any, dA: Any, dB: Any) -> Any:
@@ -193,7 +193,7 @@ def thin_product(A: Any) -> Any:
 
 
 def has_thin_factors(full: bool, A: Any) -> bool:
-    """Return True if the factors of a decomposition have no more columns than they need."""
+    """Return True if a decomposition has thin factors, or a square matrix."""
     m, n = A.type.shape[-2:]
     return not full or (m == n and m is not None)
 
@@ -280,7 +280,7 @@ def over_upper(U: Any, X: Any) -> Any:
 
 
 def unit_lower(F: Any) -> Any:
-    """Return the lower triangle with ones on the diagonal, which LU factors leave out."""
+    """Return the lower factor, with the ones on its diagonal that LU factors leave out."""
     return Tril(-1)(F) + Triu(0)(Tril(0)(0.0 * F + 1.0))
 
 
@@ -295,7 +295,7 @@ def d_lu_solveo(F, p, b, x):
 
 
 def solution_by_lu(F: Any, p: Any, b: Any, dF: Any, db: Any) -> Any:
-    """Return the differential of the solution of A x = b, by those of the factors and of b."""
+    """Return the differential of the solution of A x = b from those of the factors and of b."""
     L, U, dL, dU = unit_lower(F), Triu(0)(F), Tril(-1)(dF), Triu(0)(dF)
     x = LUSolve(0)(F, p, b)
     moved = SolveTriangular(True, 0, True)(F, dL @ (U @ x) + L @ (dU @ x))
@@ -303,7 +303,7 @@ def solution_by_lu(F: Any, p: Any, b: Any, dF: Any, db: Any) -> Any:
 
 
 def solution_of_transpose(F: Any, p: Any, b: Any, dF: Any, db: Any) -> Any:
-    """Return the differential of the solution of A.T x = b, by those of the factors and of b."""
+    """Return the differential of the solution of A.T x = b from those of the factors and of b."""
     L, U, dL, dU = unit_lower(F), Triu(0)(F), Tril(-1)(dF), Triu(0)(dF)
     x = SolveTriangular(True, 1, True)(F, SolveTriangular(False, 1, False)(F, b))  # P.T x
     return LUSolve(1)(F, p, db - (T(dU) @ (T(L) @ x) + T(U) @ (T(dL) @ x)))
