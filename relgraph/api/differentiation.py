@@ -11,7 +11,7 @@ from relgraph.api import graph_derivatives as graphs
 from relgraph.api.argument_conversion import array_of
 from relgraph.api.graph_derivatives import Nodes, check_floats, direction
 from relgraph.api.number_trace import NUMBERS
-from relgraph.api.pytrees import STATIC, filled, flattened, rebuilt
+from relgraph.api.pytrees import STATIC, filled, flattened, in_order_of, rebuilt
 from relgraph.api.traced_calls import tracing
 from relgraph.api.tracing import Tracer, argument, operand, wrap
 from relgraph.errors import ArgumentError, DerivativeError, kind_of
@@ -214,8 +214,12 @@ class OnGraph:
         return filled(self.result, self.wrapped(nodes))
 
 
-def directions(values: Any, nodes: Nodes, role: str) -> Nodes:
-    """Return tangents or cotangents as nodes, one for each of ``nodes``, or raise ArgumentError."""
+def directions(values: Any, nodes: Nodes, role: str, like: Any) -> Nodes:
+    """Return tangents or cotangents as nodes, one for each of ``nodes``, or raise ArgumentError.
+
+    ``like`` is the container of the arrays that they belong to.
+    """
+    values = in_order_of(like, values, role)
     leaves = [(x, name) for x, name in flattened(values, role) if x is not None]
     if len(leaves) != len(nodes):
         raise ArgumentError(

@@ -77,6 +77,11 @@ def positions_of(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
                 fix="Pass the arguments to differentiate with respect to by position.",
             )
         positions.append(i % len(args))
+    if len(set(positions)) < len(positions):
+        raise DomainError(
+            f"argnums={argnums} names an argument twice",
+            fix="Name each argument once, such as argnums=(0, 1).",
+        )
     return tuple(positions)
 
 

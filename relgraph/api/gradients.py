@@ -152,7 +152,7 @@ def value_and_grad(
 
 def _function_jvp(function: Any, stabilize: bool, primals: Any, tangents: Any) -> Any:
     traced = OnInputs(function, primals, {}, range(len(primals)))
-    nodes = directions(tangents, traced.wrt, "tangent")
+    nodes = directions(tangents, traced.wrt, "tangent", traced.trees)
     outputs, wrt = prepared(traced, stabilize)
     pushed = graphs.pushed_forward(outputs, wrt, nodes)
     return traced.close((traced.like_result(outputs), traced.like_result(pushed)))
@@ -199,7 +199,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, *, stabilize: bool = True) -> Any
         primals, along = one_each(wrt, "primals"), one_each(tangents, "tangents")
         return at_arguments(partial(_function_jvp, outputs, stabilize), primals, along)
     graph = OnGraph(outputs, wrt, "jvp")
-    nodes = directions(tangents, graph.wrt, "tangent")
+    nodes = directions(tangents, graph.wrt, "tangent", graph.tree)
     values, inputs = prepared(graph, stabilize)
     return graph.like_outputs(values), graph.like_outputs(
         graphs.pushed_forward(values, inputs, nodes)
@@ -225,11 +225,11 @@ def _linear(
     outputs, wrt = prepared(traced, options.stabilize)
 
     def pushed(*tangents: Any) -> Any:
-        nodes = directions(tangents, wrt, "tangent")
+        nodes = directions(tangents, wrt, "tangent", traced.trees)
         return traced.close(traced.like_result(graphs.pushed_forward(outputs, wrt, nodes)))
 
     def pulled(cotangents: Any) -> Any:
-        nodes = directions(cotangents, outputs, "cotangent")
+        nodes = directions(cotangents, outputs, "cotangent", traced.result)
         parts = graphs.pulled_back(outputs, nodes, wrt)
         return traced.close(traced.like_arguments(parts, single=False))
 
@@ -245,11 +245,11 @@ def _of_outputs(outputs: Any, wrt: Any, name: str, stabilize: bool) -> tuple[Any
     values, inputs = prepared(graph, stabilize)
 
     def pushed(tangents: Any) -> Any:
-        nodes = directions(tangents, inputs, "tangent")
+        nodes = directions(tangents, inputs, "tangent", graph.tree)
         return graph.like_outputs(graphs.pushed_forward(values, inputs, nodes))
 
     def pulled(cotangents: Any) -> Any:
-        nodes = directions(cotangents, values, "cotangent")
+        nodes = directions(cotangents, values, "cotangent", graph.result)
         return graph.like_wrt(graphs.pulled_back(values, nodes, inputs))
 
     return graph.like_outputs(values), pushed, pulled

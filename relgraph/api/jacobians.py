@@ -160,7 +160,7 @@ def hessian(
 
 def _function_hvp(function: Any, stabilize: bool, primals: Any, vectors: Any) -> Any:
     traced = OnInputs(function, primals, {}, range(len(primals)))
-    nodes = directions(vectors, traced.wrt, "tangent")
+    nodes = directions(vectors, traced.wrt, "tangent", traced.trees)
     products = _hvp(one_output(traced), traced.wrt, nodes, stabilize)
     return traced.close(traced.like_arguments(products, single=False))
 
@@ -212,5 +212,5 @@ def hvp(loss: Any, wrt: Any, vectors: Any, *, stabilize: bool = True) -> Any:
         primals, along = one_each(wrt, "primals"), one_each(vectors, "vectors")
         return at_arguments(partial(_function_hvp, loss, stabilize), primals, along)
     graph = OnGraph(loss, wrt, "hvp")
-    nodes = directions(vectors, graph.wrt, "tangent")
+    nodes = directions(vectors, graph.wrt, "tangent", graph.tree)
     return graph.like_wrt(_hvp(graph.loss, graph.wrt, nodes, stabilize))

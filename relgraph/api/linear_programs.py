@@ -10,7 +10,7 @@ import numpy as np
 
 from relgraph.api.differentiation import holds_graphs, node_of
 from relgraph.api.function import Function, function
-from relgraph.api.pytrees import filled, flattened, rebuilt
+from relgraph.api.pytrees import filled, flattened, in_order_of, rebuilt
 from relgraph.api.traced_calls import tracing
 from relgraph.api.tracing import argument
 from relgraph.errors import ArgumentError
@@ -103,6 +103,7 @@ def linear_program(
     )
 
     def apply(*args: Any) -> Any:
+        args = in_order_of(domain, args, "direction")
         leaves = [x for x, _ in flattened(args, "x") if x is not None]
         if len(leaves) != len(directions):
             raise ArgumentError(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import is_dataclass
 from typing import Any
 
+from relgraph.errors import ArgumentError
 from relgraph.ir.node import Variable
 
 STATIC = (str, bytes, type(None), type)
@@ -82,6 +83,25 @@ def same_parts(first: Any, second: Any) -> bool:
     if isinstance(first, tuple | list):
         return len(first) == len(second) and all(map(same_parts, first, second))
     return first is second
+
+
+def in_order_of(like: Any, value: Any, name: str) -> Any:
+    """Return a container with the entries of its dicts in the order of those of another container.
+
+    Dicts with other keys raise ArgumentError.
+    """
+    if isinstance(like, Mapping) and isinstance(value, Mapping):
+        if like.keys() != value.keys():
+            raise ArgumentError(
+                f"the {name} has other keys than what it belongs to",
+                {name: list(value), "expected": list(like)},
+                "Pass a dict with the expected keys.",
+            )
+        return {key: in_order_of(like[key], value[key], name) for key in like}
+    sequences = isinstance(like, tuple | list) and isinstance(value, tuple | list)
+    if sequences and len(like) == len(value):
+        return [in_order_of(x, y, name) for x, y in zip(like, value, strict=True)]
+    return value
 
 
 def why_no_leaf(value: Any) -> str:

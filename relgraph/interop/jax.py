@@ -11,10 +11,14 @@ import jax
 import numpy as np
 
 from relgraph.api.function import Function, function
+from relgraph.api.function_derivatives import Derivative
 from relgraph.api.gradients import grad
+from relgraph.api.jit import Jit
+from relgraph.api.traced_calls import tracing
+from relgraph.api.tracing import argument, operand
 from relgraph.errors import ArgumentError, ShapeError, kind_of
 from relgraph.ir.graph import substitute
-from relgraph.ir.node import Variable, as_variable, make_input
+from relgraph.ir.node import Input, Variable, as_variable, make_input
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import sum as total
 
@@ -110,9 +114,9 @@ def wrap(
     @functools.lru_cache(maxsize=256)
     def program(tree: Any, types: tuple[TensorType, ...]) -> tuple[_Program, Any]:
         inputs = [make_input(f"x{i}", type_) for i, type_ in enumerate(types)]
-        result = _traced(function, jax.tree.unflatten(tree, inputs))
+        result = _traced(function, tree, inputs)
         outputs, structure = jax.tree.flatten(result)
-        return _Program(inputs, [as_variable(y) for y in outputs], options), structure
+        return _Program(inputs, [as_variable(operand(y)) for y in outputs], options), structure
 
     @functools.wraps(function)
     def wrapped(*args: Any) -> Any:
@@ -125,11 +129,15 @@ def wrap(
     return wrapped
 
 
-def _traced(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """Return the graphs that a function computes from inputs."""
+def _traced(function: Callable[..., Any], tree: Any, inputs: Sequence[Input]) -> Any:
+    """Return what a function computes from inputs: graphs, or traced arrays."""
     if not isinstance(function, Function):
-        return inspect.unwrap(function)(*inputs)
-    pairs: dict[Variable, Variable] = dict(zip(function.inputs, inputs, strict=True))
+        if isinstance(function, Jit) and not isinstance(function, Derivative):
+            function = inspect.unwrap(function)
+        with tracing(function):
+            return function(*jax.tree.unflatten(tree, [argument(x) for x in inputs]))
+    nodes = jax.tree.unflatten(tree, list(inputs))
+    pairs: dict[Variable, Variable] = dict(zip(function.inputs, nodes, strict=True))
     results = substitute(function.graph.outputs, pairs)
     return results[0] if len(results) == 1 else tuple(results)
 

@@ -83,6 +83,7 @@ class Compiler:
         self.lines: list[Line] = []
         self.env: dict[PatternVariable, str] = {}
         self.computed: set[PatternVariable] = set()  # perhaps to a number
+        self.read: set[PatternVariable] = set()  # from the parameters of an op
         self.opened: dict[OpPattern, str] = {}  # made with computed parameters
         self.nodes: set[PatternVariable] = set()  # bound to a node, not to a parameter or number
         self.guarded = not rewrite.pointwise
@@ -334,6 +335,7 @@ class Compiler:
             self.let(f"{place} = {at}.op.params[{i}]")
             if isinstance(p, PatternVariable) and p not in self.env:
                 self.bind(p, place)
+                self.read.add(p)
             else:
                 self.test(f"{place} == {self.value(p)}")
 
@@ -654,7 +656,9 @@ class Compiler:
             for x in terms
         ]
         op = self.op_value(term.op)
-        numbers = any(isinstance(x, int | float) or x in self.computed for x in terms)
+        numbers = any(
+            isinstance(x, int | float) or x in self.computed or x in self.read for x in terms
+        )
         name = self.fresh("b")
         if numbers:
             body.append(f"{name} = {op}({', '.join(args)})")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.errors import ArgumentError, DomainError
 from tests.derivatives.differences import jacobian_by_differences
 
 random = np.random.default_rng(11)
@@ -293,3 +294,53 @@ def test_hvp():
     np.testing.assert_allclose(value(product, x=X, v=Y), expected @ Y, rtol=1e-6)
     (of_function,) = rg.hvp(lambda x: np.sum(x**3 * x[0]), (X,), (Y,))
     np.testing.assert_allclose(of_function, expected @ Y, rtol=1e-6)
+
+
+def test_directions_belong_to_the_keys_of_dicts():
+    def f(x):
+        return {"a": x, "b": 2 * x}
+
+    x, one = np.array([1.0, 3.0]), np.array([1.0, 0.0])
+    _, pull = rg.vjp(f, x)
+    np.testing.assert_array_equal(pull({"b": one, "a": 0 * one})[0], [2, 0])
+
+    def g(parts):
+        return parts["a"] + 10 * parts["b"]
+
+    _, pushed = rg.jvp(g, ({"a": x, "b": x},), ({"b": one, "a": 0 * one},))
+    np.testing.assert_array_equal(pushed, [10, 0])
+    with pytest.raises(ArgumentError, match="other keys"):
+        pull({"a": one, "c": one})
+
+
+def test_an_argument_is_named_once():
+    with pytest.raises(DomainError, match="twice"):
+        rg.grad(lambda x, y: np.sum(x * y), argnums=(0, 0))(np.ones(2), np.ones(2))
+
+
+class Growth(rg.Op):
+    """``exp(a x)``, whose parameter is a number in its differential."""
+
+    name, arity, pointwise, parameters = "growth", 1, True, ("a",)
+
+    def infer(self, x):
+        return x
+
+    def perform(self, x):
+        return np.exp(self.params[0] * x)
+
+    def derivatives(self):
+        return (d_growtho,)
+
+
+@rg.differential
+def d_growtho(a, x):
+    """d(growth(x)) = a growth(x) d(x)."""
+    return rg.d(Growth(a)(x)), (a**2 / a) * Growth(a)(x) * rg.d(x)
+
+
+def test_a_parameter_of_an_op_is_a_number_in_its_differential():
+    x = rg.vector("x", shape=(2,))
+    values = np.array([0.3, -0.4])
+    gradient = rg.grad(rg.sum(Growth(2.0)(x)), x)
+    np.testing.assert_allclose(rg.evaluate(gradient, {x: values}), 2 * np.exp(2 * values))

@@ -95,3 +95,17 @@ def test_arrays_of_jax_are_arguments():
     x = rg.vector("x")
     assert rg.function([x], 2 * x)(jnp.arange(3.0)).tolist() == [0, 2, 4]
     assert rg.jit(np.sum)(jnp.arange(3.0)) == 3.0
+
+
+def test_gradients_and_functions_that_write_in_place_are_wrapped():
+    x = np.array([1.0, 2.0])
+    gradient = wrap(rg.grad(lambda x: np.sum(x**2)))
+    np.testing.assert_array_equal(gradient(x), 2 * x)
+
+    def first(x):
+        out = np.zeros(2)
+        out[0] = x[0] ** 2
+        return np.sum(out)
+
+    for function in (first, rg.jit(first)):
+        np.testing.assert_array_equal(jax.grad(wrap(function))(x), [2, 0])
