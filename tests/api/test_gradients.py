@@ -344,3 +344,22 @@ def test_a_parameter_of_an_op_is_a_number_in_its_differential():
     values = np.array([0.3, -0.4])
     gradient = rg.grad(rg.sum(Growth(2.0)(x)), x)
     np.testing.assert_allclose(rg.evaluate(gradient, {x: values}), 2 * np.exp(2 * values))
+
+
+def zeroed(x):
+    y = x**2
+    y[y > 1] = 0
+    return np.sum(y * np.arange(4.0))
+
+
+def rows_replaced(x):
+    y = np.outer(x, x)
+    y[x > 1] = x
+    return np.sum(y**2)
+
+
+@pytest.mark.parametrize("function", [zeroed, rows_replaced])
+def test_assignments_to_masks_have_gradients(function):
+    x = np.array([0.5, 1.5, -2.0, 3.0])
+    expected = jacobian_by_differences(function, x)
+    np.testing.assert_allclose(rg.grad(function)(x), expected, rtol=1e-6, atol=1e-6)
