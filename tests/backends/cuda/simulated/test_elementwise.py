@@ -78,7 +78,7 @@ def test_the_ops_of_floats_that_have_no_kernel_are_known():
             continue
         if not supported(node) and name != "where":
             called.add(name)
-    assert called == set(CALLED)
+    assert called == {*CALLED, "digamma"}  # which has a kernel for the CPU only
 
 
 @pytest.mark.parametrize("source", DTYPES)
