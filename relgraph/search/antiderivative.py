@@ -129,7 +129,7 @@ class _Search:
 
     def _is_piecewise(self) -> bool:
         """Return True if the integrand depends on x by a choice, such as that of a sign."""
-        return any([isinstance(y.op, Elementwise) and ROWS[y.op.name].decides for y in self.parts])
+        return any([y.op is not None and bool(y.op.decides) for y in self.parts])
 
     def _widened(self, result: Variable) -> Variable:
         """Return a result that is defined wherever the integrand is."""
