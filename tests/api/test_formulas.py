@@ -106,7 +106,7 @@ def test_what_is_not_found_is_said_within_the_budget(name):
         rg.antiderivative(NOT_FOUND[name], x, budget=3000)
 
 
-@pytest.mark.parametrize("name", FOUND.keys() - {"parameter as exponent"})
+@pytest.mark.parametrize("name", [x for x in FOUND if x != "parameter as exponent"])
 def test_an_antiderivative_holds_wherever_the_integrand_is_finite(name):
     f = FOUND[name]
     result = rg.antiderivative(f, x)
