@@ -43,20 +43,12 @@ import relgraph as rg
 import relgraph.numpy as rnp
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.derivatives.models import MODELS, Model
+from tests.derivatives.models import GRAPHS, MODELS, Model
 
 SIZES = (100, 1_000, 5_000, 20_000)
 TURNS = 21
 WINDOW = 2e-3  # seconds of one turn of one library
 TOLERANCE = 1e-10
-
-GRAPHS = types.SimpleNamespace(
-    gammaln=rg.gammaln,
-    erf=rg.erf,
-    logsumexp=lambda x: rg.logsumexp(x, axis=-1),
-    cholesky=rg.cholesky,
-    solve_triangular=lambda L, b: rg.solve_triangular(L, b, lower=True),
-)
 
 
 # Building.

@@ -125,7 +125,7 @@ def bound(
         if name not in names:
             near = get_close_matches(name, names, 1)
             raise ArgumentError(
-                f"there is no input {name!r}",
+                f"no input is called {name!r}",
                 takes,
                 f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
             )

@@ -157,9 +157,7 @@ def antiderivative(
         raise NotFoundError(
             f"no antiderivative of {brief(f)} was found",
             {"tried": result},
-            "It may have no closed form.  A larger budget= tries more candidates."
-            if "budget" in result
-            else "It may have no closed form, or one that the search does not reach.",
+            "It may have no closed form, or need a larger budget= if that is used up.",
         )
     if result.type.shape != f.type.shape:
         result = broadcast_to(result, f.shape)
@@ -172,8 +170,7 @@ def _check(y: Variable, x: Variable, function: str, name: str) -> None:
         if not isinstance(value, Variable):
             raise ArgumentError(
                 f"{function}: {argument} is {kind_of(value)}",
-                {},
-                "Pass graphs; an input is made by rg.scalar or rg.vector.",
+                fix="Pass graphs; rg.scalar and rg.vector return inputs.",
             )
         if value.dtype.kind != "f":
             raise DTypeError(

@@ -272,12 +272,7 @@ class Jit:
             others = _no_arrays((*zip(names, args, strict=True), *kwargs.items()))
             if not others:
                 raise
-            raise ArgumentError(
-                f"{self.__name__} cannot be called with these arguments: {error}",
-                others,
-                "Lists, numbers and strings reach the function unchanged; pass "
-                "np.array(...) for an array.",
-            ) from error
+            raise self._not_arrays(error, others) from error
         except ValueError as error:
             reason = error.__cause__
             if not (isinstance(reason, RelgraphError) and "array element" in str(error)):
@@ -296,6 +291,15 @@ class Jit:
         graph = FunctionGraph([*named.inputs, *feeds.values()], results.outputs)
         donated += [named.inputs[i] for i in updates.indices if named.inputs[i] not in donated]
         return _Traced(graph, tuple(feeds), pack, updates, tuple(donated)), named.numbers
+
+    def _not_arrays(self, error: Exception, others: Any) -> ArgumentError:
+        """Return the error for arguments that the function may have taken for arrays."""
+        return ArgumentError(
+            f"{self.__name__} cannot be called with these arguments: {error}",
+            others,
+            "Lists, numbers and strings reach the function unchanged; pass "
+            "np.array(...) for an array.",
+        )
 
     def _not_bound(self, error: Exception, kwargs: Iterable[str]) -> ArgumentError:
         """Return the error for arguments that the function does not take."""

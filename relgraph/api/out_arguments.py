@@ -209,7 +209,7 @@ def check_donated(names: Iterable[str], known: Collection[str]) -> None:
         if name not in known:
             near = get_close_matches(str(name), known, 1)
             raise ArgumentError(
-                f"there is no input {name!r} to donate",
+                f"no input to donate is called {name!r}",
                 {"inputs": ", ".join(known)},
                 f"Did you mean {near[0]!r}?" if near else "Use one of these names.",
             )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from relgraph.errors import DTypeError, ShapeError
 from relgraph.ir.node import Variable
 from relgraph.ops.arguments import as_operand, normalise_axis
+from relgraph.ops.cumulative import iota
 from relgraph.ops.docstrings import documented
 from relgraph.ops.indexing.index import as_array, index
-from relgraph.ops.shape import dim, ravel
+from relgraph.ops.shape import dim, ravel, reshape
 
 __all__ = ["take_along_axis"]
 
@@ -53,17 +52,8 @@ def along_axis_key(x: Variable, indices: Variable, axis: int, function: str) -> 
             {"indices": indices.type, "array": x.type},
             "Give them one index for each row along the axis, with axes of size 1 to broadcast.",
         )
-    lead = normalise_axis(axis, x.ndim, function) + x.ndim
-    return tuple(indices if k == lead else _counted(dim(x, k), k, x.ndim) for k in range(x.ndim))
-
-
-def _counted(size: Any, axis: int, ndim: int) -> Any:
-    """Return 0, 1, ... along an axis."""
-    shape = tuple(-1 if k == axis else 1 for k in range(ndim))
-    if isinstance(size, int):
-        return np.arange(size).reshape(shape)
-    raise ShapeError(
-        "indices along an axis need the other sizes of the array to be known",
-        {"size": size},
-        "Declare the sizes of the array.",
+    lead, axes = normalise_axis(axis, x.ndim, function) + x.ndim, range(x.ndim)
+    return tuple(
+        indices if k == lead else reshape(iota(dim(x, k)), [-1 if i == k else 1 for i in axes])
+        for k in axes
     )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from relgraph.ir.cost import size
 from relgraph.ir.facts import Facts
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, constant
 from relgraph.ir.types import TensorType, Type
 from relgraph.ops.arguments import (
     AxisOp,
@@ -25,9 +25,9 @@ from relgraph.ops.arguments import (
     rank_of,
 )
 from relgraph.ops.docstrings import documented
-from relgraph.ops.elementwise import in_dtype
+from relgraph.ops.elementwise import cast, in_dtype
 from relgraph.ops.reductions import Max, Min, Prod, Reduction, Sum
-from relgraph.ops.shape import ravel
+from relgraph.ops.shape import broadcast_to, ravel
 
 
 class Cumulative(AxisOp):
@@ -151,3 +151,11 @@ def cummax(a: Any, axis: Any = None) -> Any:
 def cummin(a: Any, axis: Any = None) -> Any:
     """Take the smallest of the elements so far, as ``numpy.minimum.accumulate``."""
     return _along(Cummin, a, axis)
+
+
+def iota(count: Any, dtype: str = "int64") -> Variable:
+    """Return 0, 1, ..., count - 1 for an int, or for an integer that is known at the call."""
+    if isinstance(count, int):
+        return constant(np.arange(count, dtype=dtype))
+    ones = broadcast_to(constant(1, "int64"), (count,))
+    return cast(Cumsum(-1)(ones) - 1, dtype)  # type: ignore[no-any-return]

@@ -33,6 +33,15 @@ Accepts = Callable[[Any, Op, Sequence[Variable], Any], bool]
 WHOLE_PAIR, PLAIN_PAIR = -1, -2  # what may match two operands, beside the numbers of rules
 
 
+def _positions_inside(rules: Iterable[MatchRule]) -> dict[Op, frozenset[int]]:
+    """Return, by the ops inside of patterns, the positions at which they stand."""
+    inside: dict[Op, set[int]] = {}
+    for rule in rules:
+        for inner, position in rule.inside:
+            inside.setdefault(inner, set()).add(position)
+    return {inner: frozenset(positions) for inner, positions in inside.items()}
+
+
 class AcMatcher:
     """All rewrites of a selection with one associative and commutative head op, in declared order.
 
@@ -79,11 +88,7 @@ class AcMatcher:
         self.classes = any([isinstance(x, type) and x is not Constant for x in self.by_partner])
         self.matching = [r for r in self.rules if isinstance(r, MatchRule)]
         self.by_identity = any([r.by_identity for r in self.matching])
-        inside: dict[Op, set[int]] = {}
-        for r in self.matching:
-            for inner, position in r.inside:
-                inside.setdefault(inner, set()).add(position)
-        self.inside = {inner: frozenset(positions) for inner, positions in inside.items()}
+        self.inside = _positions_inside(self.matching)
         self.linear = frozenset(
             [i for i, rule in enumerate(self.rules) if rule.linear] if self.kind.scaling else []
         )
@@ -309,18 +314,12 @@ class AcMatcher:
                 agenda.append((PLAIN_PAIR, False))
         return tuple(agenda)
 
-    def step(
-        self,
-        view: View,
-        accepts: Accepts | None = None,
-        root: Any = None,
-    ) -> list[Match]:
+    def step(self, view: View, accepts: Accepts | None = None, root: Any = None) -> list[Match]:
         """Match the operands that are new to a view, and remove the matched ones from it.
 
         The matches are disjoint: constants first, then like terms, then in order of the rules and
         of the operands.  ``accepts`` is as in :meth:`pair`.
         """
-
         operands = view.operands
         if len(operands) == 2 and not self._may_join(view):
             return []
@@ -330,25 +329,25 @@ class AcMatcher:
         matches: list[Match] = []
 
         def take(match: Match | None, pays: bool = False) -> None:
-            if match is not None:
-                firing = match.firing
-                if (
-                    pays
-                    or accepts is None
-                    or not firing.rewrite.may_recompute
-                    or accepts(root, self.op, firing.taken, firing.fired)
-                ):
-                    view.remove(match.slots)
-                    matches.append(match)
+            if match is None:
+                return
+            firing = match.firing
+            if (
+                pays
+                or accepts is None
+                or not firing.rewrite.may_recompute
+                or accepts(root, self.op, firing.taken, firing.fired)
+            ):
+                view.remove(match.slots)
+                matches.append(match)
 
-        if self.fold is not None:
-            folded = self._folded(view)
-            if folded is not None:
-                view.remove(folded.slots)
-                matches.append(folded)
-                if len(operands) < 2:
-                    view.fresh = list(operands)
-                    return matches
+        folded = None if self.fold is None else self._folded(view)
+        if folded is not None:
+            view.remove(folded.slots)
+            matches.append(folded)
+            if len(operands) < 2:
+                view.fresh = list(operands)
+                return matches
         for key in view.met:
             members = view.alike.get(key, ())
             if len(members) > 1:

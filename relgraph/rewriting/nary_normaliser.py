@@ -155,11 +155,7 @@ class NaryNormaliser:
         if nested_x or nested_y:
             # A normal sum grows by one operand: done unless their keys can match.
             inner, outer = (x, y) if nested_x else (y, x)
-            if (nested_x and nested_y) or op.idempotent or inner.op is not op:
-                return False
-            if matcher.signed and self.has_flips(inner, matcher.kind):
-                return False
-            keys = self._with_one_more(inner, outer, matcher)
+            keys = None if nested_x and nested_y else self._keys_grown(inner, outer, op, matcher)
             if keys is None:
                 return False
             self.keys[m] = keys
@@ -172,6 +168,14 @@ class NaryNormaliser:
         if fired is None:
             return self._as_it_stands(n, m, matcher, push)
         return self._replaced(n, m, fired, matcher.kind, push)
+
+    def _keys_grown(self, inner: Variable, outer: Variable, op: Op, matcher: AcMatcher) -> Any:
+        """Return the keys of a normal application with one more operand; None if any may match."""
+        if op.idempotent or inner.op is not op:
+            return None
+        if matcher.signed and self.has_flips(inner, matcher.kind):
+            return None
+        return self._with_one_more(inner, outer, matcher)
 
     def _as_it_stands(
         self, n: Variable, m: Variable, matcher: AcMatcher, push: Callable[[Variable], None]

@@ -133,11 +133,12 @@ class _Search:
 
     def _widened(self, result: Variable) -> Variable:
         """Return a result that is defined wherever the integrand is."""
-        nodes = [y for y in toposort([result]) if y.op in WIDE and y not in self.parts]
-        for y in nodes:
-            wide = WIDE[y.op](y.inputs[0])
-            (result,) = substitute([result], {y: wide})
-        return result
+        while True:
+            narrow = [y for y in toposort([result]) if y.op in WIDE and y not in self.parts]
+            if not narrow:
+                return result
+            y = narrow[0]  # those that contain it change with it
+            (result,) = substitute([result], {y: WIDE[y.op](y.inputs[0])})
 
     # Functions of the parts of the integrand.
 

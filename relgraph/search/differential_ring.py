@@ -8,6 +8,7 @@ removes other powers that make monomials linearly dependent, such as squares of 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from relgraph.derivatives.forward import jvp
@@ -17,7 +18,7 @@ from relgraph.ops import elementwise
 from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.shape import broadcast_to
 from relgraph.search.labels import quotient
-from relgraph.search.normal_form import RULES, NormalForms, general_power, ratio_of
+from relgraph.search.normal_form import RULES, NormalForms, power_of, ratio_of
 from relgraph.search.polynomials import (
     ONE,
     Atom,
@@ -40,7 +41,7 @@ SQUARES = {cos: (sin, -1), cosh: (sinh, 1)}
 OPAQUE = (elementwise.sinh, elementwise.cosh, elementwise.sigmoid, elementwise.softplus)
 READING = {op: rule for op, rule in RULES.items() if op not in OPAQUE}
 READING[elementwise.tanh] = ratio_of(sinh, cosh), "quotient_sinh_cosho"
-READING[Elementwise("power")] = general_power, "cancel_power_logo"
+READING[Elementwise("power")] = power_of(True), "cancel_power_logo"
 
 
 def derivative(y: Variable, x: Variable) -> Variable | None:
@@ -178,13 +179,24 @@ class DifferentialRing:
 
     def depends(self, number: int) -> bool:
         """Return True if an atom depends on x, even if it is piecewise constant."""
-        if number not in self._depends:
-            atom = self.words.atoms[number]
+        for i in self._unknown(number, self._depends):
+            atom = self.words.atoms[i]
             if atom.graph is not None:
-                self._depends[number] = self.x in toposort([atom.graph])
+                self._depends[i] = self.x in toposort([atom.graph])
             else:
-                self._depends[number] = any([self.depends(i) for i in parts_of(atom)])
+                self._depends[i] = any([self._depends[k] for k in parts_of(atom)])
         return self._depends[number]
+
+    def _unknown(self, number: int, known: Container[int]) -> list[int]:
+        """Return an atom and those that it is made of, as far as they are unknown, in order."""
+        unknown: set[int] = set()
+        stack = [number]
+        while stack:
+            i = stack.pop()
+            if i not in known and i not in unknown:
+                unknown.add(i)
+                stack.extend(parts_of(self.words.atoms[i]))
+        return sorted(unknown)  # atoms are made of earlier ones
 
     def split(self, m: Monomial) -> tuple[Monomial, Monomial]:
         """Return the factors of a monomial that do not depend on x, and the others."""
@@ -202,8 +214,8 @@ class DifferentialRing:
 
     def derivative_of(self, number: int) -> Polynomial:
         """Return the derivative of an atom."""
-        if number not in self._derivatives:
-            self._derivatives[number] = self._derivative_of(self.words.atoms[number])
+        for i in self._unknown(number, self._derivatives):
+            self._derivatives[i] = self._derivative_of(self.words.atoms[i])
         return self._derivatives[number]
 
     def _derivative_of(self, atom: Atom) -> Polynomial:
@@ -230,6 +242,7 @@ class DifferentialRing:
 
     def derivative_of_graph(self, y: Variable) -> Polynomial:
         """Return the derivative of a graph, by the differentials of its ops."""
+        self.words.budget.spend(1 + len(toposort([y])) // 16)
         change = derivative(y, self.x)
         return {} if change is None else self.read(change)
 

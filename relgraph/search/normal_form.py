@@ -245,25 +245,23 @@ def _scaled_by(power: int) -> Rule:
     return rule
 
 
-def _power(self: NormalForms, x: Variable) -> Value:
-    """Return a power with an exponent that is a number, or with a positive base."""
-    base, exponent = x.inputs
-    q = self.field(exponent)
-    if not q or list(q) == [((), ())]:
-        e = q.get(((), ()), 0)
-        if x.dtype.kind == "f" or e >= 0:
+def power_of(of_any_base: bool) -> Rule:
+    """Return the rule of powers; with ``of_any_base``, bases are taken for positive if need be."""
+
+    def rule(self: NormalForms, x: Variable) -> Value:
+        base, exponent = x.inputs
+        number = self.field(exponent)
+        if number.keys() <= ONE.keys():  # no atoms
+            e = number.get(next(iter(ONE)), 0)
+            if x.dtype.kind != "f" and e < 0:
+                raise Unsupported("a power of integers")
             return True, self.words.power(self.operand(x, 0, self.field), e)
-    elif x.dtype.kind == "f" and fact(base, "positive"):
-        return general_power(self, x)
-    raise Unsupported("a power")
+        if x.dtype.kind != "f" or not (of_any_base or fact(base, "positive")):
+            raise Unsupported("a power")
+        p, q = self.fields(x)
+        return True, exponential(self.words, self.words.times(q, logarithm(self.words, p)))
 
-
-def general_power(self: NormalForms, x: Variable) -> Value:
-    """Return ``exp(q log(p))`` of a power with any exponent; its base is taken for positive."""
-    if isinstance(x.inputs[1], Constant) or self.field(x.inputs[1]).keys() <= {((), ())}:
-        return _power(self, x)
-    p, q = self.fields(x)
-    return True, exponential(self.words, self.words.times(q, logarithm(self.words, p)))
+    return rule
 
 
 def _log(words: Words, p: Polynomial) -> Polynomial:
@@ -497,7 +495,7 @@ RING: Rules = {
     elementwise.multiply: (_scaled_by(1), "distribute_multiply_addo"),
     elementwise.negative: (_negative, "negate_subtracto"),
     elementwise.square: (_to_power(2), "square_multiplyo"),
-    elementwise.Elementwise("power"): (_power, "merge_whole_powero"),
+    elementwise.Elementwise("power"): (power_of(False), "merge_whole_powero"),
     Matmul: (_matmul, "associate_matmulo"),
     Outer: (_matrix(lambda w, p, q: w.times(w.transpose(p), q)), "associate_outer_matrixo"),
     MatrixTranspose: (_matrix(Words.transpose), "transpose_matmulo"),
@@ -550,4 +548,4 @@ RULES: Rules = RING | {
 }
 
 
-__all__ = ["RULES", "NormalForms", "general_power", "ratio_of", "shape_of"]
+__all__ = ["RULES", "NormalForms", "power_of", "ratio_of", "shape_of"]

@@ -10,6 +10,8 @@ import pytest
 import relgraph as rg
 from relgraph.errors import ArgumentError, DerivativeError, DomainError, DTypeError, NotFoundError
 from relgraph.ir.graph import toposort
+from relgraph.search.differential_ring import DifferentialRing
+from relgraph.search.polynomials import Budget
 
 x, a = rg.scalar("x"), rg.scalar("a")
 exp, sin, cos, log, sqrt = rg.exp, rg.sin, rg.cos, rg.log, rg.sqrt
@@ -190,3 +192,15 @@ def test_budgets_are_positive():
         rg.antiderivative(x, x, budget=0)
     with pytest.raises(DomainError, match="seconds=-1"):
         rg.antiderivative(x, x, seconds=-1)
+
+
+def test_nested_functions_do_not_recurse():
+    f = x
+    for _ in range(1500):
+        f = exp(f)
+    ring = DifferentialRing(x, Budget(10**6))
+    (((factor,), _),) = ring.read(f)
+    assert ring.depends(factor[0])
+    assert len(ring.derivative_of(factor[0])) == 1
+    with pytest.raises(NotFoundError, match="budget of 1000 steps"):
+        rg.antiderivative(f, x, budget=1000)

@@ -60,7 +60,7 @@ def test_positions_and_names(difference):
         ((), {"y": B}, "no value for the input 'x'"),
         ((A, B, A), {}, "3 positional arguments for 2 inputs"),
         ((A,), {"x": A}, "'x' is given twice"),
-        ((A, B), {"z": A}, "there is no input 'z'"),
+        ((A, B), {"z": A}, "no input is called 'z'"),
     ],
 )
 def test_wrong_arguments(difference, args, kwargs, message):
@@ -246,7 +246,7 @@ def test_evaluate_takes_values_for_inputs_that_the_graph_does_not_use():
             np.testing.assert_array_equal(evaluate({"a": X}, values)["a"], A)
     with pytest.raises(ArgumentError, match="no value for the input 'x'"):
         evaluate(X, {Y: B})
-    with pytest.raises(ArgumentError, match="there is no input 'X'"):
+    with pytest.raises(ArgumentError, match="no input is called 'X'"):
         evaluate(X, {"X": A})
     with pytest.raises(ArgumentError, match=r"x \* 2 is not an input"):
         evaluate(X * 2 + Y, {X: A, Y: B, X * 2: A})

@@ -25,7 +25,7 @@ A = np.arange(12.0).reshape(3, 4)
 I = np.array([2, 0, 2])  # noqa: E741 - indices
 
 
-def same(function, *arguments, mode="fast_run"):
+def assert_same(function, *arguments, mode="fast_run"):
     """Assert that results and arguments of a traced function are those of NumPy."""
     expected_arguments, arguments = copy.deepcopy(arguments), copy.deepcopy(arguments)
     expected = function(*expected_arguments)
@@ -120,7 +120,7 @@ def shifted(x):
 )
 @pytest.mark.parametrize("mode", [None, "fast_run"])
 def test_arrays_that_the_function_makes(function, mode):
-    same(function, X, mode=mode)
+    assert_same(function, X, mode=mode)
 
 
 def test_sizes_come_from_shapes_and_numbers():
@@ -197,7 +197,7 @@ def copies_that_look_like_views(A):
 @pytest.mark.parametrize("function", [through_views, after_a_write, copies_that_look_like_views])
 @pytest.mark.parametrize("mode", [None, "o4"])
 def test_writes_through_views(function, mode):
-    same(function, A, mode=mode)
+    assert_same(function, A, mode=mode)
 
 
 def test_an_array_without_dimensions_is_changed_and_a_scalar_is_not():
@@ -210,7 +210,7 @@ def test_an_array_without_dimensions_is_changed_and_a_scalar_is_not():
         view += 5
         return array, scalar, other, name
 
-    same(function, X)
+    assert_same(function, X)
     argument = np.array(2.0)
     assert rg.jit(add_one)(argument) is argument and argument == 3
     assert rg.jit(add_one)(np.float64(2.0)) == 3
@@ -259,7 +259,7 @@ def methods(x, A):
 
 @pytest.mark.parametrize("function", [outs, methods])
 def test_functions_that_write(function):
-    same(function, X, A)
+    assert_same(function, X, A)
 
 
 def test_conversions_are_those_of_numpy():
@@ -274,7 +274,7 @@ def test_conversions_are_those_of_numpy():
         flags[1:] = x[1:]
         return out, small, flags
 
-    same(assigned, X)
+    assert_same(assigned, X)
     for text, dtype, error in (
         ("x += 0.5", "int64", DTypeError),
         ("x /= 2", "int64", DTypeError),
@@ -431,7 +431,7 @@ def test_an_inner_function_changes_the_arrays_of_the_outer_one():
         inner(x[1:])
         return y
 
-    same(outer, X)
+    assert_same(outer, X)
 
 
 # Derivatives.
@@ -497,7 +497,7 @@ def test_known_arrays_may_be_asked_for_their_values():
         assert f"{table[1]:.1f}" == "2.0" and len(table) == 4 and 4.0 in table
         return picked, total, circulant @ x, out, table, table.max()
 
-    same(function, X)
+    assert_same(function, X)
 
 
 def test_known_arrays_and_their_views_become_traced():
@@ -510,7 +510,7 @@ def test_known_arrays_and_their_views_become_traced():
         table[0] += row
         return table, row, before
 
-    same(function, X)
+    assert_same(function, X)
 
 
 KNOWN = np.zeros(4)

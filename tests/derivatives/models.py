@@ -7,11 +7,23 @@ another library's.  A second module has the functions that NumPy does not have.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+import relgraph as rg
+
+# The second module for graphs.
+GRAPHS = types.SimpleNamespace(
+    gammaln=rg.gammaln,
+    erf=rg.erf,
+    logsumexp=lambda x: rg.logsumexp(x, axis=-1),
+    cholesky=rg.cholesky,
+    solve_triangular=lambda L, b: rg.solve_triangular(L, b, lower=True),
+)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ TABLES = {
     "square": (SQUARE, (A, A @ A.T, V)),
 }
 
-# Ops whose result is no array of floats that varies with one.
+# Ops whose results are not floats, or do not vary with an operand of floats.
 CONSTANT = {
     "Any": "bool", "All": "bool", "Argmax": "indices", "Argmin": "indices", "Argsort": "indices",
     "Dim": "a size", "Eye": "no operand", "PivotSign": "a sign, constant in each region",

@@ -10,7 +10,7 @@ import scipy.special
 
 import relgraph as rg
 import relgraph.numpy as rnp
-from tests.derivatives.models import MODELS
+from tests.derivatives.models import GRAPHS, MODELS
 
 NUMPY = types.SimpleNamespace(
     gammaln=scipy.special.gammaln,
@@ -18,13 +18,6 @@ NUMPY = types.SimpleNamespace(
     logsumexp=lambda x: scipy.special.logsumexp(x, axis=-1),
     cholesky=np.linalg.cholesky,
     solve_triangular=lambda L, b: scipy.linalg.solve_triangular(L, b, lower=True),
-)
-GRAPHS = types.SimpleNamespace(
-    gammaln=rg.gammaln,
-    erf=rg.erf,
-    logsumexp=lambda x: rg.logsumexp(x, axis=-1),
-    cholesky=rg.cholesky,
-    solve_triangular=lambda L, b: rg.solve_triangular(L, b, lower=True),
 )
 SECOND = ("logistic", "poisson", "student_t", "gaussian_process", "gaussian_mixture",
           "softmax_regression", "kalman", "hidden_markov", "principal_components",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import relgraph as rg
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from tests.ops.evaluation import check, typed
 
@@ -82,6 +83,15 @@ def test_elements_along_axes():
     check(lambda x, i: np.take_along_axis(x, i, 1), expected, x, places, typings=STATIC)
     flat = np.array([3, 0])
     check(lambda x, i: np.take_along_axis(x, i, None), np.ravel(x)[flat], x, flat, typings=STATIC)
+
+
+def test_elements_along_an_axis_of_named_sizes():
+    x, order = rg.matrix("x", shape=("m", "n")), rg.matrix("order", shape=("m", "n"), dtype="int64")
+    f = rg.function([x, order], rg.numpy.take_along_axis(x, order, 1))
+    for shape in ((3, 4), (1, 2), (0, 3)):
+        values = np.random.default_rng(2).normal(size=shape)
+        places = np.argsort(values, axis=1)
+        np.testing.assert_array_equal(f(values, places), np.take_along_axis(values, places, 1))
 
 
 def test_what_cannot_be_interpolated_or_convolved():

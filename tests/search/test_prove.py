@@ -390,3 +390,8 @@ def test_wrong_calls_are_errors(arguments, options, error, text):
 
 def test_inputs_are_what_the_table_says():
     assert {z.name for z in (D, V, lam, v)} == {"D", "V", "lam", "v"}
+
+
+def test_powers_of_an_array_of_exponents_are_atoms():
+    p = rg.vector("p", shape=(2,), facts="positive")
+    assert rg.prove(p ** np.array([1.0, 2.0]), p ** np.array([1.0, 2.0]) * 1.0)

@@ -185,7 +185,7 @@ class Compiled:
         for name, value in kwargs.items():
             if name not in self._names:
                 raise ArgumentError(
-                    f"there is no input {name!r}",
+                    f"no input is called {name!r}",
                     {"inputs": ", ".join(map(str, self._names))},
                     "Use one of these names.",
                 )

@@ -20,6 +20,7 @@ from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
 from relgraph.ops.checks import assert_, specify_shape
 from relgraph.ops.contraction import Matmul
+from relgraph.ops.cumulative import iota
 from relgraph.ops.linalg.structured import diagonal
 from relgraph.ops.shape import ExpandDims, broadcast_to, dim, expand_dims, reshape
 
@@ -232,15 +233,8 @@ def _arange(use: Use, *bounds: Any) -> Any:
         count = stop if step.uniform == 1 else ew.ceil(ew.true_divide(stop, step))
     else:
         count = ew.ceil(ew.true_divide(stop - start, step))
-    steps = _steps(as_dtype(ew.maximum(count, 0), "int64"), dtype)
+    steps = iota(as_dtype(ew.maximum(count, 0), "int64"), dtype)
     return as_dtype(as_dtype(start, dtype) + steps * as_dtype(step, dtype), dtype)
-
-
-def _steps(count: Any, dtype: str) -> Any:
-    """Return 0, 1, ..., count - 1; the count may be known only at the call."""
-    if isinstance(count, int):
-        return constant(np.arange(count, dtype=dtype))
-    return as_dtype(rnp.cumsum(broadcast_to(constant(np.int64(1)), (count,))) - 1, dtype)
 
 
 def _eye(use: Use, rows: Any, columns: Any, k: Any) -> Any:
@@ -264,7 +258,7 @@ def diagonals(x: Variable, k: int) -> Variable:
     """Return matrices of zeros with the vectors of a batch on their diagonal ``k``."""
     n, dtype = dim(x, -1), x.dtype.name
     zeros = rnp.zeros((*[dim(x, i) for i in range(x.ndim - 1)], n + abs(k), n + abs(k)), dtype)
-    indices = _steps(n, "int64")
+    indices = iota(n, "int64")
     key = (*[slice(None)] * (x.ndim - 1), indices + max(-k, 0), indices + max(k, 0))
     return zeros.at[key].set(x)  # type: ignore[no-any-return]
 

@@ -309,6 +309,14 @@ class Schur(OneByOne, Factoring):
         return 25 * cubes(types[0])
 
 
+def paired_type(types: tuple[Any, ...], what: str) -> TensorType:
+    """Return the type of square matrices like those of two operands, which have one size."""
+    a, b = types
+    n = contracted(*(square_size(x, what) for x in types))
+    batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
+    return TensorType(float_dtype(a, b), (*batch, n, n))
+
+
 class QZ(OneByOne):
     """The real generalised Schur form of two matrices: AA, BB, Q and Z, a tuple.
 
@@ -323,11 +331,7 @@ class QZ(OneByOne):
 
     def infer(self, *types: Any) -> Type:
         """Return four types, each that of the operands in their common float dtype."""
-        a, b = types
-        n = contracted(*(square_size(x, "a generalised Schur form") for x in types))
-        batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
-        one = TensorType(float_dtype(a, b), (*batch, n, n))
-        return TupleType([one, one, one, one])
+        return TupleType([paired_type(types, "a generalised Schur form")] * 4)
 
     def one(self, *matrices: Any) -> Any:
         """Factor with SciPy."""
@@ -381,10 +385,7 @@ class ExpmFrechet(OneByOne):
 
     def infer(self, *types: Any) -> Type:
         """Return the type of the exponential, for matrices of one size."""
-        a, direction = types
-        n = contracted(*(square_size(x, "the derivative of an exponential") for x in types))
-        batch = broadcast_shapes([a.shape[:-2], direction.shape[:-2]])
-        return TensorType(float_dtype(a, direction), (*batch, n, n))
+        return paired_type(types, "the derivative of an exponential")
 
     def one(self, *matrices: Any) -> Any:
         """Compute with SciPy."""

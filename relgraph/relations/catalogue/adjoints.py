@@ -18,7 +18,7 @@ from relgraph.numpy.creation import zeros_like
 from relgraph.ops.checks import Assert, SpecifyShape
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum
-from relgraph.ops.cumulative import Cumsum
+from relgraph.ops.cumulative import Cumsum, iota
 from relgraph.ops.differentials import inner_product as pair
 from relgraph.ops.elementwise import equal, where
 from relgraph.ops.elementwise.cast import Cast
@@ -29,7 +29,7 @@ from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to, dim, reshape
 from relgraph.relations.catalogue import relations_in
-from relgraph.relations.catalogue.differentials import count_to, dtype_of
+from relgraph.relations.catalogue.differentials import dtype_of
 from relgraph.relations.differentiation import adjoint, varieso
 from relgraph.relations.kanren.goals import calco, checko, floato
 
@@ -219,7 +219,7 @@ def held_by_last(s: Any, k: Any, x: Any) -> Any:
     count = 1
     for n in shape:
         count = count * n
-    positions = reshape(count_to(count), shape)
+    positions = reshape(iota(count), shape)
     last = SetIndex(s)(broadcast_to(constant(0, "int64"), x.shape), positions, *k)
     return equal(Index(s)(last, *k), positions)
 

@@ -13,12 +13,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from relgraph.ir.node import constant
-from relgraph.numpy.creation import arange
 from relgraph.ops import elementwise
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Einsum, Outer
-from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum
+from relgraph.ops.cumulative import Cummax, Cummin, Cumprod, Cumsum, iota
 from relgraph.ops.differentials import d, inner_product, no_partial
 from relgraph.ops.elementwise import ROWS, Elementwise
 from relgraph.ops.elementwise.cast import Cast
@@ -33,7 +31,7 @@ from relgraph.ops.indexing.update import (
 from relgraph.ops.inputs import Assume
 from relgraph.ops.permutation import moveaxis, transpose
 from relgraph.ops.reductions import Bottom, LogSoftmax, LogSumExp, Max, Min, Prod, Softmax, Sum, Top
-from relgraph.ops.shape import ExpandDims, broadcast_to, reshape
+from relgraph.ops.shape import ExpandDims, reshape
 from relgraph.ops.sorting import Argsort, Sort
 from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.updates import distincto
@@ -272,13 +270,6 @@ def d_cumprodo(u, a):
     return d(Cumprod(a)(u)), Cumprod(a)(u) * Cumsum(a)(d(u) / u)
 
 
-def count_to(n: Any) -> Any:
-    """Return the integers below a size, which may be known only at the call."""
-    if isinstance(n, int):
-        return arange(n)
-    return Cumsum(-1)(broadcast_to(constant(1, "int64"), (n,))) - 1
-
-
 def along(x: Any, indices: Any, axis: int) -> Any:
     """Return elements of ``x`` by their indices along an axis, as ``np.take_along_axis`` does."""
     if x.ndim == 1:
@@ -287,7 +278,7 @@ def along(x: Any, indices: Any, axis: int) -> Any:
     shape, n = x.shape, x.shape[-1]
     flat = reshape(x, (-1,))
     lines = reshape(indices, (-1, n))
-    positions = lines + ExpandDims((-1,))(count_to(lines.shape[0]) * n)
+    positions = lines + ExpandDims((-1,))(iota(lines.shape[0]) * n)
     return moveaxis(reshape(flat[reshape(positions, (-1,))], shape), -1, axis)
 
 
@@ -298,7 +289,7 @@ def sorted_along(x: Any, u: Any, axis: int) -> Any:
 
 def last_extreme(x: Any, u: Any, y: Any, axis: int) -> Any:
     """Return the elements of ``x`` at the last index so far where ``u`` equals ``y``."""
-    n = count_to(u.shape[axis])
+    n = iota(u.shape[axis])
     n = ExpandDims(tuple(range(axis + 1, 0)))(n) if axis < -1 else n
     return along(x, Cummax(axis)(where(elementwise.equal(u, y), n, 0)), axis)
 

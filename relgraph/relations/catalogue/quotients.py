@@ -64,14 +64,24 @@ def merge_multiply_divideo(x, y, z, w):
     return (x / y) * (z / w), (x * z) / (y * w)
 
 
-def product_of(a: Any, b: Any) -> Variable | None:
-    """Return the product of two numbers of one dtype; None if it is infinite or subnormal."""
+def combined_number(ufunc: np.ufunc, a: Any, b: Any) -> Variable | None:
+    """Return a function of two numbers of one dtype; None if it is infinite or subnormal."""
     if not (isinstance(a, Constant) and isinstance(b, Constant) and a.dtype == b.dtype):
         return None
     with np.errstate(all="ignore"):
-        product = np.multiply(a.uniform, b.uniform)
-    normal = np.finfo(a.dtype).tiny <= np.abs(product) < np.inf
-    return constant(product, a.dtype) if normal else None
+        number = ufunc(a.uniform, b.uniform)
+    normal = np.finfo(a.dtype).tiny <= np.abs(number) < np.inf
+    return constant(number, a.dtype) if normal else None
+
+
+def product_of(a: Any, b: Any) -> Variable | None:
+    """Return the product of two numbers of one dtype, if it is finite and normal."""
+    return combined_number(np.multiply, a, b)
+
+
+def quotient_of(a: Any, b: Any) -> Variable | None:
+    """Return the quotient of two numbers of one dtype, if it is finite and normal."""
+    return combined_number(np.true_divide, a, b)
 
 
 @identity(
@@ -90,12 +100,6 @@ def merge_multiply_numeratoro(x, y, a, b, c):
     yield (1 / y) * x, x / y
     numbers = numbero(a, 3, -0.7), numbero(b, 2, 0.3), calco(c, product_of, a, b)
     yield (a / y) * (b * x), (c * x) / y, numbers
-
-
-def quotient_of(a: Any, b: Any) -> Variable | None:
-    """Return the quotient of two numbers of one dtype; None if it is infinite or subnormal."""
-    inverse = inverse_of(b)
-    return None if inverse is None or a.dtype != b.dtype else product_of(a, inverse)
 
 
 @identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")

@@ -45,6 +45,10 @@ def test_every_relation_has_a_row():
     assert not covers_theme(ROWS, r.RELATIONS)
 
 
+def test_a_quotient_of_numbers_is_rounded_once():
+    assert rewritten(r.merge_factorso, (49.0 * x) / (49.0 * y)) is (1.0 * x) / y
+
+
 f = tensor("f", 3, dtype="float32")
 DIVISORS = (3, 7.0, -0.3, 49, 1e-5, 123456.789, 2, -0.125)
 
