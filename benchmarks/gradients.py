@@ -2,6 +2,7 @@
 
     python benchmarks/gradients.py                    # building, and all models
     python benchmarks/gradients.py --models kalman    # some models
+    python benchmarks/gradients.py --libraries relgraph jax
     python benchmarks/gradients.py --memory           # the peak memory of each library, by process
     python benchmarks/gradients.py --json benchmarks/results/gradients.json
 
@@ -9,7 +10,8 @@ Building is timed on graphs of 100 to 20,000 nodes: a chain, a graph in which ev
 users (it has 2^n paths), and a mixture of ops; in microseconds of the processor a forward node.
 Models are those of ``tests/derivatives/models.py``.  Values and gradients are compared with JAX's
 first, to 1e-10 of the largest element.  Libraries then take turns in one process and one thread;
-a ratio is the median of the ratios of turns.  A library that is not installed is left out.
+a ratio is the median of the ratios of turns.  A library that is not installed is left out.  torch
+compiles the models as written for NumPy, by ``torch.compile(fullgraph=True)``, and needs minutes.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ import subprocess
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -158,15 +160,53 @@ def jax_function(model: Model) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(f(*arrays))
 
 
+def torch_function(model: Model) -> Callable[[], Any]:
+    """Return a call of the value and gradient of a model, which torch.compile takes as NumPy."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *xs: function(*[torch.as_tensor(x) for x in xs]).numpy()
+
+    def solve_triangular(L: Any, b: Any) -> Any:
+        columns = b if b.ndim > 1 else b[:, None]
+        x = torch.linalg.solve_triangular(L, columns, upper=False)
+        return x if b.ndim > 1 else x[:, 0]
+
+    functions = types.SimpleNamespace(
+        gammaln=on_arrays(torch.lgamma),
+        erf=on_arrays(torch.special.erf),
+        logsumexp=on_arrays(lambda x: torch.logsumexp(x, dim=-1)),
+        cholesky=on_arrays(torch.linalg.cholesky),
+        solve_triangular=on_arrays(solve_triangular),
+    )
+
+    def loss(*tensors: Any) -> Any:
+        return torch.as_tensor(model.loss(np, functions, *[x.numpy() for x in tensors]))
+
+    torch._dynamo.reset()  # its limit of compiled variants counts all models
+    compiled = torch.compile(loss, fullgraph=True)
+    parameters = [torch.tensor(p, requires_grad=True) for p in model.parameters]
+    data = [torch.tensor(x) for x in model.data]
+
+    def call() -> Any:
+        value = compiled(*parameters, *data)
+        return value.detach(), torch.autograd.grad(value, parameters)
+
+    return call
+
+
 LIBRARIES: dict[str, Callable[[Model], Callable[[], Any]]] = {
     "relgraph": relgraph_function,
     "jax": jax_function,
+    "torch": torch_function,
 }
 
 
-def available() -> Iterator[str]:
-    """Yield the libraries that are installed."""
-    for name in LIBRARIES:
+def available(names: Iterable[str]) -> Iterator[str]:
+    """Yield the libraries among some that are installed."""
+    for name in names:
         try:
             __import__(name)
         except ImportError:
@@ -197,8 +237,11 @@ def flop_ratio(model: Model) -> float:
     return float(flops[0]) / max(1.0, float(flops[1]))
 
 
-def turns(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Return the median seconds of a call of each library, which take turns."""
+def turns(calls: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Time the calls of libraries, which take turns.
+
+    Return the median seconds of each, and the medians of the ratios of relgraph's to the others'.
+    """
     counts = {}
     for name, call in calls.items():
         start = time.perf_counter()
@@ -214,10 +257,11 @@ def turns(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
                 call()
             times[name].append((time.perf_counter() - start) / counts[name])
     medians = {name: statistics.median(t) for name, t in times.items()}
-    if "jax" in times:
-        ratios = [a / b for a, b in zip(times["relgraph"], times["jax"], strict=True)]
-        medians["ratio"] = statistics.median(ratios)
-    return medians
+    return medians, {
+        name: statistics.median(a / b for a, b in zip(times["relgraph"], other, strict=True))
+        for name, other in times.items()
+        if name != "relgraph"
+    }
 
 
 def measure(name: str, libraries: list[str]) -> dict[str, Any]:
@@ -227,17 +271,24 @@ def measure(name: str, libraries: list[str]) -> dict[str, Any]:
     calls, results = {}, {}
     for library in libraries:
         start = time.perf_counter()
-        calls[library] = LIBRARIES[library](model)
-        results[library] = calls[library]()
+        try:
+            call = LIBRARIES[library](model)
+            results[library] = call()
+        except Exception as error:
+            if library == "relgraph":
+                raise
+            row[f"{library}_raises"] = f"{type(error).__name__}: {error}"[:200]
+            continue
+        calls[library] = call
         row[f"{library}_first_ms"] = (time.perf_counter() - start) * 1e3
-    if "jax" in results:
-        row["difference"] = difference(results["relgraph"], results["jax"])
-        assert row["difference"] <= TOLERANCE, row
+    for library, result in results.items():
+        if library != "relgraph":
+            row[f"{library}_difference"] = difference(results["relgraph"], result)
+            assert row[f"{library}_difference"] <= TOLERANCE, row
     row["flops"] = flop_ratio(model)
-    for key, seconds in turns(calls).items():
-        row["ratio" if key == "ratio" else f"{key}_us"] = (
-            seconds if key == "ratio" else seconds * 1e6
-        )
+    seconds, ratios = turns(calls)
+    row |= {f"{key}_us": value * 1e6 for key, value in seconds.items()}
+    row |= {f"ratio_to_{key}": value for key, value in ratios.items()}
     return row
 
 
@@ -251,7 +302,7 @@ def mean(values: list[float]) -> float:
 
 def memory(names: list[str]) -> None:
     """Print the peak memory of value and gradient of all models, in a process of each library."""
-    for library in available():
+    for library in available(LIBRARIES):
         command = [sys.executable, __file__, "--process", library, "--models", *names]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         print(out.strip().splitlines()[-1])
@@ -272,6 +323,7 @@ def main() -> None:
     """Run what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--libraries", nargs="*", default=list(LIBRARIES), choices=LIBRARIES)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--process", help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path)
@@ -284,7 +336,7 @@ def main() -> None:
         return
     report: dict[str, Any] = {
         "machine": machine(),
-        "versions": versions("numpy", "scipy", "numba", "jax"),
+        "versions": versions("numpy", "scipy", "numba", "jax", "torch"),
         "building": building(),
     }
     for row in report["building"]:
@@ -294,7 +346,7 @@ def main() -> None:
             f"{row['us_per_node_with_stabilisation']:5.1f} with stabilisation, "
             f"{row['nodes_of_value_and_gradient']:4.2f} times the nodes{growth}"
         )
-    libraries = list(available())
+    libraries = list(available(options.libraries))
     rows = report["models"] = []
     for name in options.models:
         row = measure(name, libraries)
@@ -302,11 +354,19 @@ def main() -> None:
         print(
             "  ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{v:24}" for k, v in row.items())
         )
-    if "jax" in libraries:
-        ratios = [row["ratio"] for row in rows]
-        firsts = [row["relgraph_first_ms"] / row["jax_first_ms"] for row in rows]
-        report["geometric_mean"] = {"run": mean(ratios), "first_call": mean(firsts)}
-        print(f"relgraph / jax: run {mean(ratios):.2f}, first call {mean(firsts):.2f}")
+    report["geometric_mean"] = {}
+    for peer in libraries[1:]:
+        both = [row for row in rows if f"ratio_to_{peer}" in row]
+        if not both:
+            continue
+        means = {
+            "run": mean([row[f"ratio_to_{peer}"] for row in both]),
+            "first_call": mean(
+                [row["relgraph_first_ms"] / row[f"{peer}_first_ms"] for row in both]
+            ),
+        }
+        report["geometric_mean"][peer] = means
+        print(f"relgraph / {peer}: run {means['run']:.2f}, first call {means['first_call']:.2f}")
     print(f"largest ratio of flops {max(row['flops'] for row in rows):.2f}")
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")

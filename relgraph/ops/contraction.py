@@ -16,7 +16,7 @@ from relgraph.ir.types import Dim, TensorType, Type, broadcast_dims, broadcast_s
 from relgraph.ops.arguments import as_operand, is_open, no_rank
 from relgraph.ops.definite import of_product
 from relgraph.ops.docstrings import documented
-from relgraph.ops.permutation import MatrixTranspose, matrix_transpose, transpose
+from relgraph.ops.permutation import are_transposes, matrix_transpose, transpose
 from relgraph.ops.shape import ravel
 from relgraph.ops.sparse import SparseMatmul, is_sparse
 
@@ -221,12 +221,6 @@ def product_facts(operands: tuple[Facts, ...], node: Variable) -> Facts:
         if a.holds("nonpositive") and b.holds("nonpositive"):
             facts |= proved("nonnegative")
     return facts
-
-
-def are_transposes(x: Variable, y: Variable) -> bool:
-    """Return True if one of two matrices is written as the transpose of the other."""
-    flip = MatrixTranspose()
-    return (y.op is flip and y.inputs[0] is x) or (x.op is flip and x.inputs[0] is y)
 
 
 @documented()

@@ -1,4 +1,4 @@
-"""Which products of matrices are positive semidefinite: those that are mirrored.
+"""Which products of matrices are symmetric or positive semidefinite: those that are mirrored.
 
 ``psd`` says of a real matrix that it is symmetric and that ``x.T @ A @ x >= 0`` for every vector x,
 ``spd`` that this is positive for every x but zero.  Both are facts of the exact value, which the
@@ -47,7 +47,7 @@ class Factor(NamedTuple):
 def of_product(node: Variable) -> Facts:
     """Return that a product is positive semidefinite, where it is ``B @ M @ B.T`` for such an M.
 
-    Where it is invertible as well, it is positive definite.
+    Where it is invertible as well, it is positive definite.  If M is only symmetric, so is it.
     """
     if node.dtype.kind != "f" or not _mirrored(_end(node, 0), _end(node, 1)):
         return NOTHING
@@ -56,9 +56,9 @@ def of_product(node: Variable) -> Facts:
     for first, last in zip(factors[:half], reversed(factors), strict=False):
         if not _mirrored(first, last):
             return NOTHING
-    if middle and not _semidefinite(factors[half]):
-        return NOTHING
-    return proved("psd")
+    if not middle or _semidefinite(factors[half]):
+        return proved("psd")
+    return proved("symmetric") if _mirrored(factors[half], factors[half]) else NOTHING
 
 
 def _end(node: Variable, side: int) -> Factor:

@@ -123,6 +123,12 @@ class MatrixTranspose(Rearrangement):
         return f"{postfix_operand(operands[0])}.mT"
 
 
+def are_transposes(x: Variable, y: Variable) -> bool:
+    """Return True if one of two matrices is written as the transpose of the other."""
+    flip = MatrixTranspose()
+    return (y.op is flip and y.inputs[0] is x) or (x.op is flip and x.inputs[0] is y)
+
+
 def postfix_operand(text: str) -> str:
     """Return the text of an operand as it stands before ``.mT`` or ``[...]``."""
     depth = 0

@@ -389,9 +389,9 @@ def test_ops_are_views_where_they_say_so(table):
 
 @pytest.mark.parametrize("table", [EXACT, CLOSE, SQUARE], ids=["exact", "close", "square"])
 def test_every_op_has_a_cost_over_static_and_named_sizes(table):
-    sizes = {"m": 4, "n": 4}
+    sizes = {"m": 128, "n": 128}  # kernels compute what is known to be small in other ways
     costs = []
-    for shape in (("m", "n"), (4, 4)):
+    for shape in (("m", "n"), (128, 128)):
         shape = ("n", "n") if table is SQUARE and "m" in shape else shape
         inputs = [*rg.matrices("x y", shape=shape), rg.vector("v", shape=shape[1:])]
         inputs += [rg.vector("k", shape=(3,), dtype="int64")] * (table is EXACT)

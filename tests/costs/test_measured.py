@@ -38,7 +38,7 @@ def test_what_is_kept_is_only_for_the_same_libraries(cached, monkeypatch):
 
 
 def test_costs_by_the_measured_figures(cached):
-    A, B = rg.matrices("A B", shape=(2, 2))
+    A, B = rg.matrices("A B", shape=(9, 9))
     fixed, here = rg.cost(A @ B), rg.cost(A @ B, machine="measured")
     assert here.machine.calls == 3.0
     assert here.seconds == pytest.approx(3 * fixed.seconds, rel=0.1)

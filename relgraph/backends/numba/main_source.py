@@ -27,7 +27,7 @@ from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import AsGiven, axes, in_order, is_view, root
-from relgraph.ops.indexing.expression import FULL, spec_text
+from relgraph.ops.indexing.expression import FULL, Spec, spec_text
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
@@ -341,10 +341,8 @@ class MainText:
     def _part(self, update: Update, array: str) -> str:
         """Return the expression of the view that an update writes to."""
         spec = update.part.op.params[0]  # type: ignore[union-attr]
-        if all(entry[0] == "newaxis" or "dynamic" not in entry for entry in spec) and not any(
-            entry[0] == "int" for entry in spec
-        ):
-            return f"{array}[{spec_text(spec, [])}]" if spec else f"{array}[...]"
+        if (key := view_key(spec, update.part.inputs[0])) is not None:
+            return f"{array}[{key}]"
         return f"{self._view(update.node)}({', '.join([array, *map(self._name, update.key)])})"
 
     def _view(self, node: Variable) -> str:
@@ -431,7 +429,9 @@ class MainText:
         node = step.node
         assert node.op is not None
         if axes(node) is not None or isinstance(node.op, Diagonal | Reshape):
-            self._arranged(root(node.inputs[0]))
+            below = root(node.inputs[0])
+            if below in self.sizes.verified and below not in self._ready:
+                self._arranged(below)
             text = view_text(node, self._name(node.inputs[0]))
             if text is not None:
                 self._line(f"{self._bind(node)} = {text}")
@@ -526,11 +526,8 @@ def view_text(node: Variable, x: str) -> str | None:
     if isinstance(op, ExpandDims):
         spec = [("newaxis",) if a in op.params[0] else FULL for a in range(-node.ndim, 0)]
         return f"{x}[{spec_text(tuple(spec), [])}]"
-    if isinstance(op, Index) and all(
-        entry[0] == "newaxis" or (entry[0] == "slice" and "dynamic" not in entry)
-        for entry in op.params[0]
-    ):
-        return f"{x}[{spec_text(op.params[0], [])}]"
+    if isinstance(op, Index) and (key := view_key(op.params[0], array)) is not None:
+        return f"{x}[{key}]"
     if isinstance(op, Diagonal):
         return f"{x}.diagonal({op.params[0]}, -2, -1)"
     if not (is_static(node) and is_static(array)):
@@ -540,6 +537,22 @@ def view_text(node: Variable, x: str) -> str | None:
     if isinstance(op, Reshape):
         return f"{x}.reshape({node.type.shape})"
     return repeated_text(node, x) if isinstance(op, BroadcastTo) else None
+
+
+def view_key(spec: Spec, array: Variable) -> str | None:
+    """Return the key of a view as it is typed, or None if it may be out of range."""
+    sizes = iter(array.type.shape)
+    number = False
+    for kind, *values in spec:
+        if kind == "newaxis":
+            continue
+        size = next(sizes, None)
+        if kind == "int" and isinstance(size, int) and -size <= values[0] < size:
+            number = True
+        elif kind != "slice" or "dynamic" in values:
+            return None
+    # NumPy returns a scalar, not a view, for a key of integers alone.
+    return spec_text(spec, []) + (", ..." if number else "")
 
 
 def is_static(x: Variable) -> bool:

@@ -15,6 +15,7 @@ from relgraph.ir.facts import BIT, NOTHING, Facts, kept, of_elements, proved, sh
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import TensorType, covers
 from relgraph.ops.elementwise.row import DefiniteRule, FactRule
+from relgraph.ops.permutation import are_transposes
 
 Operands = tuple[Facts, ...]
 Names = list[str]
@@ -420,10 +421,11 @@ def structure(
     whole = [covers(type_.shape[-2:], x.type.shape[-2:]) for x in node.inputs]
     single = [all(dim == 1 for dim in x.type.shape[-2:]) for x in node.inputs]
     names: Names = []
-    if all(
+    symmetric = all(
         number or (same and holds(x, "symmetric"))
         for number, same, x in zip(single, whole, operands, strict=True)
-    ) and any(whole):
+    )
+    if (symmetric and any(whole)) or _joins_transposes(node):
         names.append("symmetric")
     for triangle in ("lower_triangular", "upper_triangular", "tridiagonal"):
         triangular = [same and holds(x, triangle) for same, x in zip(whole, operands, strict=True)]
@@ -433,6 +435,13 @@ def structure(
     if definite is not None and is_float(node) and any(whole):
         facts |= definite(operands, whole, single)
     return facts
+
+
+def _joins_transposes(node: Variable) -> bool:
+    """Return True for a commutative function of a matrix and its transpose."""
+    if not node.op.commutative:  # type: ignore[union-attr]
+        return False
+    return are_transposes(*node.inputs)
 
 
 def _keeps_zeros(zero: str, triangular: list[bool], operands: Operands) -> bool:

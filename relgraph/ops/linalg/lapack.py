@@ -71,10 +71,11 @@ def _along(batch: tuple[int, ...], x: Any, ndim: int) -> Any:
 SMALL = 32  # up to this side, most of a call of numpy.linalg is not spent in LAPACK
 
 
-def small_solution(a: Any, b: Any) -> Any:
+def small_solution(a: Any, b: Any, spd: bool = False) -> Any:
     """Return the solution of a small system in float64, or None for any other one.
 
-    It is NumPy's, by the same routine of LAPACK, in a fourth of the time for a side of 4.
+    It is NumPy's, by the same routine of LAPACK, in a fourth of the time for a side of 4.  With
+    ``spd`` the matrix is symmetric positive definite, and its lower triangle is read.
     """
     n, dtype = len(a), a.dtype
     if not (a.shape == (n, n) and 0 < n <= SMALL and dtype is b.dtype and dtype.char == "d"):
@@ -84,6 +85,8 @@ def small_solution(a: Any, b: Any) -> Any:
             return None
     elif b.ndim != 2 or b.shape[0] != n or not 0 < b.shape[1] <= SMALL:
         return None
+    if spd:
+        return np.ascontiguousarray(positive_definite(a, b).reshape(b.shape))
     _, _, x, info = routine("gesv", dtype)(a, b)
     if info > 0:
         raise np.linalg.LinAlgError("Singular matrix")

@@ -294,14 +294,16 @@ class Solve(SystemOp):
 
     def perform(self, *values: Any) -> Any:
         """Solve with LAPACK, as NumPy does, or by Cholesky's factor."""
-        if self.params[0] == "general":
-            a, b = values
-            x = small_solution(a, b) if a.ndim == 2 else None
-            return np.linalg.solve(a, b) if x is None else x
-        a, b = common_floats(*values)
-        if self.params[0] == "symmetric":
-            x = small_solution(a, b) if a.ndim == 2 else None
-            return solved(symmetric, a, b) if x is None else x
+        a, b = values
+        kind = self.params[0]
+        x = small_solution(a, b, kind == "spd") if a.ndim == 2 else None
+        if x is not None:
+            return x
+        if kind == "general":
+            return np.linalg.solve(a, b)
+        a, b = common_floats(a, b)
+        if kind == "symmetric":
+            return solved(symmetric, a, b)
         if not b.size:
             np.linalg.cholesky(a)  # without a right side, too, the matrix needs a factor
         return solved(positive_definite, a, b)

@@ -83,7 +83,8 @@ def d_solveo(s, A, b):
 
 def half_lower(x: Any) -> Any:
     """Return the lower triangle, and half the diagonal."""
-    return 0.5 * (Tril(0)(x) + Tril(-1)(x))
+    half = 0.5 * x
+    return Tril(0)(half + Tril(-1)(half))
 
 
 @differential

@@ -6,12 +6,13 @@ The ranks for which an identity holds (vectors, matrices, batches) are found by 
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from relgraph.ir.node import Constant
 from relgraph.numpy.reductions import sum
 from relgraph.ops.contraction import Outer
-from relgraph.ops.linalg.solve import Inv, Solve
+from relgraph.ops.linalg.solve import Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
 from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, TIDY, relations_in
@@ -49,6 +50,21 @@ def cancel_matmul_solveo(A, b):
     """
     yield solve(A, A @ b), b
     yield A @ solve(A, b), b
+
+
+@identity(tags=TIDY, specials="assumes_finite")
+def cancel_matmul_solve_triangularo(A, b):
+    """solve(L, L b) = b = L solve(L, b) for a lower triangular L, and for U, L.T and U.T.
+
+    The left side proves that L is invertible; b is a vector or a matrix.  The error is within
+    c n u cond(L) |b|.
+    Source: definition of a solution.
+    """
+    for lower, trans in product((True, False), (0, 1)):
+        system, matrix = SolveTriangular(lower, trans, False), matrix_transpose(A) if trans else A
+        triangular = facto(A, "lower_triangular" if lower else "upper_triangular")
+        yield system(A, matrix @ b), b, triangular
+        yield matrix @ system(A, b), b, triangular
 
 
 # Distributive laws.
@@ -143,6 +159,17 @@ def transpose_matmulo(A, B):
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return matrix_transpose(A @ B), matrix_transpose(B) @ matrix_transpose(A)
+
+
+@identity(tags=CANONICAL, where=lambda S: symmetrico(S))
+def transpose_matmul_symmetrico(S, B):
+    """(S B).mT = B.mT S and (B S).mT = S B.mT for a symmetric S.
+
+    The order of summation differs, within n u |S| |B|.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
+    """
+    yield matrix_transpose(S @ B), matrix_transpose(B) @ S
+    yield matrix_transpose(B @ S), S @ matrix_transpose(B)
 
 
 @identity(tags=CANONICAL, rounding="exact")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -164,49 +165,88 @@ def absorb_transposeo(x, p, a, b):
 # What is repeated.
 
 
-def repeats(s: Any, x: Any) -> Any:
-    """Return how often a shape repeats a scalar, as a number of the dtype it is summed in."""
-    count = math.prod(s) if repeated(s) else 0
-    dtype = accumulator(x.dtype)
-    return constant(np.asarray(count, dtype)) if count else None
+def reduced_of(s: Any, axis: Any) -> set[int]:
+    """Return the reduced axes of a shape, counted from the end."""
+    return {a - len(s) for a in reduced_axes(axis, len(s), "reduce")}
 
 
-def repeated(s: Any) -> bool:
-    """Return True if a shape is static and has elements."""
-    return not [d for d in s if not isinstance(d, int) or d < 1]
+def times(s: Any, x: Any, axis: Any) -> int:
+    """Return how often a reduction meets each element of ``x``, broadcast to a static shape.
+
+    0 if the shape has no elements, if nothing is repeated, or if it also is along an axis that
+    stays.
+    """
+    if [size for size in s if not isinstance(size, int) or size < 1]:
+        return 0
+    own = (1,) * (len(s) - x.ndim) + x.type.shape
+    again = {a for a in range(-len(s), 0) if own[a] == 1 != s[a]}
+    return math.prod(s[a] for a in again) if again and again <= reduced_of(s, axis) else 0
 
 
-@identity(
-    tags=(*CANONICAL, "local_careduce_of_alloc"),
-    where=lambda x, s: (scalaro(x), checko(repeated, s, label=f"{s!r} has elements")),
-    rounding="exact",
-)
-def reduce_repeatedo(x, s):
-    """max(broadcast_to(x, s)) = x, and so for min.
+def repeats(s: Any, x: Any, axis: Any) -> Any:
+    """Return how often a reduction meets each element, as a number of the dtype it is summed in."""
+    count = times(s, x, axis)
+    return constant(np.asarray(count, accumulator(x.dtype))) if count else None
 
+
+def is_repeated(s: Any, x: Any, axis: Any) -> bool:
+    """Return True if a reduction meets each element more than once."""
+    return times(s, x, axis) > 1
+
+
+def axes_within(s: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+    """Return the reduced axes that ``x`` has, if every new axis is reduced."""
+    new, reduced = set(range(-len(s), -x.ndim)), reduced_of(s, axis)
+    if new and (keepdims or not new <= reduced):
+        return None
+    return tuple(sorted(reduced - new)) or None
+
+
+def new_reduced(s: Any, x: Any, axis: Any) -> bool:
+    """Return True if the new axes are those that are reduced."""
+    return reduced_of(s, axis) == set(range(-len(s), -x.ndim))
+
+
+def of_repeated(
+    reduce: Callable[..., Any], x: Any, s: Any, axis: Any, keepdims: Any, b: Any
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield a reduction of a repeated ``x``, the reduction of ``x``, and the condition."""
+    whole = BroadcastTo(s)(x)
+    within = calco(b, axes_within, s, x, axis, keepdims)
+    yield reduce(whole, axis=axis, keepdims=keepdims), reduce(x, axis=b, keepdims=keepdims), within
+    yield reduce(whole, axis=axis), x, checko(new_reduced, s, x, axis, label="the rest is x")
+
+
+@identity(tags=(*CANONICAL, "local_careduce_of_alloc"), rounding="exact")
+def reduce_repeatedo(x, s, axis, keepdims, b):
+    """max_a(broadcast_to(x, s)) = max_b(x), and so for min.
+
+    Holds for static shapes with elements, if x is repeated along reduced axes only; b holds those
+    that x has.  If it has none, the result is x.
     Source: idempotent laws.
     """
     for reduce in (max, min):
-        yield reduce(BroadcastTo(s)(x)), x
+        for whole, one, condition in of_repeated(reduce, x, s, axis, keepdims, b):
+            again = checko(is_repeated, s, x, axis, label="only reduced axes repeat x")
+            yield whole, one, (again, condition)
 
 
-@identity(
-    tags=(*CANONICAL, "local_careduce_of_alloc"),
-    where=lambda x: scalaro(x),
-    specials="assumes_finite",
-)
-def sum_repeatedo(x, s, n):
-    """sum(broadcast_to(x, s)) = n x, prod(broadcast_to(x, s)) = x^n, and the mean is x.
+@identity(tags=(*CANONICAL, "local_careduce_of_alloc"), specials="assumes_finite", broadcast=("n",))
+def sum_repeatedo(x, s, axis, keepdims, n, b):
+    """sum_a(broadcast_to(x, s)) = n sum_b(x), prod_a with the power n, and the mean is mean_b(x).
 
-    Holds modulo 2^n for integers.
-    n is the number of elements of the static shape s.  The error is within n u |x|.  A partial sum
-    may overflow.
+    Holds for static shapes with elements, modulo 2^n for integers, if x is repeated along reduced
+    axes only, n times; b holds those that x has.  If it has none, x takes the place of sum_b(x).
+    The error is within n u sum |x|.  A partial sum may overflow.
     Source: definition of a multiple and of a power.
     """
-    whole, counted = BroadcastTo(s)(x), calco(n, repeats, s, x)
-    yield sum(whole), n * x, (numerico(x), counted)
-    yield prod(whole), x**n, (floato(x), counted)
-    yield mean(whole), x, (floato(x), checko(repeated, s, label=f"{s!r} has elements"))
+    counted = calco(n, repeats, s, x, axis)
+    for whole, one, condition in of_repeated(sum, x, s, axis, keepdims, b):
+        yield whole, n * one, (numerico(x), counted, condition)
+    for whole, one, condition in of_repeated(prod, x, s, axis, keepdims, b):
+        yield whole, one**n, (floato(x), counted, condition)
+    for whole, one, condition in of_repeated(mean, x, s, axis, keepdims, b):
+        yield whole, one, (floato(x), counted, condition)
 
 
 # What is joined.

@@ -143,6 +143,39 @@ def merge_triangleo(A, i, j, k):
     yield Triu(j)(Triu(i)(A)), Triu(k)(A), calco(k, max, i, j)
 
 
+def at_most(i: int, j: int) -> bool:
+    """Return True if a diagonal is not above another one."""
+    return i <= j
+
+
+@identity(tags=CANONICAL, specials="assumes_finite")
+def triangle_of_producto(U, L, X, i, j):
+    """tril(U tril(X, j), i) = tril(U X, i) for i <= j and an upper triangular U, and likewise.
+
+    The likes are U on the right, and triu with a lower triangular L and i >= j.  What tril(X, j)
+    leaves out lies above the diagonal j, and so does its product with U.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
+    """
+    below = facto(U, "upper_triangular"), checko(at_most, i, j, label="i <= j")
+    above = facto(L, "lower_triangular"), checko(at_most, j, i, label="i >= j")
+    yield Tril(i)(U @ Tril(j)(X)), Tril(i)(U @ X), below
+    yield Tril(i)(Tril(j)(X) @ U), Tril(i)(X @ U), below
+    yield Triu(i)(L @ Triu(j)(X)), Triu(i)(L @ X), above
+    yield Triu(i)(Triu(j)(X) @ L), Triu(i)(X @ L), above
+
+
+@identity(tags=CANONICAL, where=lambda U: facto(U, "upper_triangular"), specials="assumes_finite")
+def triangle_of_product_with_diagonalo(U, v, X):
+    """tril(U (diag(v) + X)) = diag(diagonal(U) * v) + tril(U X) for an upper triangular U.
+
+    Below the diagonal, diag(v) does not count.
+    Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
+    """
+    D = diag(v)
+    yield Tril(0)(U @ (D + X)), diag(diagonal(U) * v) + Tril(0)(U @ X)
+    yield Tril(-1)(U @ (D + X)), Tril(-1)(U @ X)
+
+
 @identity(tags=TIDY, rounding="exact")
 def cancel_diagonal_diago(v):
     """diagonal(diag(v)) = v.

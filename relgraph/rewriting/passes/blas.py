@@ -23,7 +23,7 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import TensorType
-from relgraph.ops.contraction import Matmul, Outer, are_transposes
+from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.elementwise import add, cast, multiply, negative, subtract
 from relgraph.ops.linalg.blas import DTYPES, Gemm, Gemv, Ger, Syrk
 from relgraph.ops.linalg.structured_matmul import (
@@ -32,7 +32,7 @@ from relgraph.ops.linalg.structured_matmul import (
     TriangularMatmul,
     TridiagonalMatmul,
 )
-from relgraph.ops.permutation import MatrixTranspose, matrix_transpose
+from relgraph.ops.permutation import MatrixTranspose, are_transposes, matrix_transpose
 from relgraph.ops.reductions import Reduction
 from relgraph.ops.shape import expand_dims
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes

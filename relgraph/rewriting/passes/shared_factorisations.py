@@ -15,7 +15,7 @@ from relgraph.numpy.reductions import prod
 from relgraph.numpy.reductions import sum as total
 from relgraph.ops.elementwise import absolute, cast, log, multiply, sign, square
 from relgraph.ops.linalg.factored_solve import ChoSolve, LUSolve, PivotSign
-from relgraph.ops.linalg.factorisations import LUFactor
+from relgraph.ops.linalg.factorisations import Eigh, Eigvalsh, LUFactor
 from relgraph.ops.linalg.solve import Cholesky, Det, Slogdet
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.rewriting.passes.chain_words import GENERAL, INV, MATMUL, SPD, SWAP, SYMMETRIC, flip
@@ -35,7 +35,8 @@ class FactorReuse(GraphRewriter):
     Systems with the transpose also share the factors.  An SPD matrix shares Cholesky's factor, any
     other its LU factors.  If an inverse has several products, each counts as a system.  Batches are
     unchanged.  So are small matrices, for which the additional calls take longer than the
-    factorisations they save; unknown sizes count as large.
+    factorisations they save; unknown sizes count as large.  Eigenvalues are read from the
+    eigendecomposition of the matrix, if the graph has it.
 
     References
     ----------
@@ -69,8 +70,10 @@ class FactorReuse(GraphRewriter):
                 products: list[Any] = [x for x, _ in graph.clients[node]]
                 if all(_applies(x, node) for x in products):
                     uses.setdefault(node.inputs[0], []).extend(products)
-        changes: Changes = {}
         present = frozenset(graph)
+        values = [x for x in graph if isinstance(x.op, Eigvalsh)]
+        decomposed = {x: Eigh(*x.op.params)(*x.inputs) for x in values}  # type: ignore[union-attr]
+        changes: Changes = {x: GetItem(0)(y) for x, y in decomposed.items() if y in present}
         for matrix, nodes in uses.items():
             if len(nodes) > 1:
                 shared = _shared(matrix, nodes, graph)

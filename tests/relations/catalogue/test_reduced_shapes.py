@@ -50,12 +50,24 @@ ROWS = [
         max(T, 2),
         max(transpose(T, 2, 1, 0), 0),
     ),
-    Row(r.reduce_repeatedo, max(BroadcastTo((2, 3))(s)), s, max(BroadcastTo((2, 3))(x))),
+    Row(r.reduce_repeatedo, max(BroadcastTo((2, 3))(s)), s, max(BroadcastTo((2, 3))(s), 0)),
+    Row(
+        r.reduce_repeatedo,
+        max(broadcast_to(one, (2, 3)), 0),
+        max(one, 0),
+        max(broadcast_to(one, (2, 3)), 1),
+    ),
     Row(
         r.sum_repeatedo,
         sum(broadcast_to(s, (2, 3))),
         constant(6.0) * s,
-        sum(BroadcastTo((2, 3))(x)),
+        sum(BroadcastTo((2, 3))(s), 0),
+    ),
+    Row(
+        r.sum_repeatedo,
+        sum(broadcast_to(one, (2, 3)), 0, True),
+        constant(2.0) * sum(one, 0, True),
+        sum(broadcast_to(one, (2, 3)), 1),
     ),
     Row(r.reduce_stacko, sum(stack([x, y, z], 0), 0), x + y + z, sum(stack([x, y], 0), 1)),
     Row(

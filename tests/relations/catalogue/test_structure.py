@@ -90,6 +90,12 @@ RANK = [
     Row(r.lift_inv_negativeo, inv(-A), -inv(A), inv(A)),
     Row(p.cancel_matmul_invo, inv(A) @ A, unit, inv(A) @ B),
     Row(p.cancel_matmul_solveo, solve(A, A @ x), x, solve(A, B @ x)),
+    Row(
+        p.cancel_matmul_solve_triangularo,
+        L.mT @ rg.solve_triangular(L, x, lower=True, trans=1),
+        x,
+        L @ rg.solve_triangular(L, x, lower=True, trans=1),
+    ),
     Row(r.solve_inv_righto, B @ inv(A), solve(A.mT, B.mT).mT, x @ inv(A)),
     Row(r.solve_inv_vectoro, x @ inv(A), solve(A.mT, x), B @ inv(A)),
     Row(
@@ -166,6 +172,18 @@ ONCE = [
 
 STRUCTURE = [
     Row(st.merge_triangleo, rg.tril(rg.tril(A, 1), -1), rg.tril(A, -1), rg.tril(rg.triu(A))),
+    Row(
+        st.triangle_of_producto,
+        rg.tril(L.mT @ rg.tril(A), -1),
+        rg.tril(L.mT @ A, -1),
+        rg.tril(L.mT @ rg.tril(A, -1)),
+    ),
+    Row(
+        st.triangle_of_product_with_diagonalo,
+        rg.tril(L.mT @ (rg.diag(x) + A)),
+        rg.diag(rg.diagonal(L.mT) * x) + rg.tril(L.mT @ A),
+        rg.tril(L @ (rg.diag(x) + A)),
+    ),
     Row(st.merge_triangleo, rg.triu(rg.triu(A, 1), -1), rg.triu(A, 1), rg.triu(rg.tril(A))),
     Row(st.cancel_diagonal_diago, diagonal(diag(x)), x, diagonal(A)),
     Row(st.trace_diago, rg.trace(diag(x)), rg.sum(x), rg.trace(A)),
