@@ -10,7 +10,7 @@ its mode.  ``cold`` is the processor time of ``model.logp_dlogp_function(mode=..
 call, in a fresh process with empty caches, imports apart.  ``warm`` is the same with the caches
 that it left.  ``call`` is the median time of a call of that function, and ``direct`` that of
 PyTensor's function without PyMC's wrapper, in turns within one process.  Values and gradients must
-agree to 1e-10.
+agree to 1e-10.  Last come the distributions of PyMC that relgraph does not load, with the reasons.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from calibration import machine, versions
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 warnings.filterwarnings("ignore")
 logging.getLogger("pytensor").setLevel(logging.CRITICAL)  # rewrites of its own that fail
@@ -259,8 +262,31 @@ def sampled(name: str) -> dict[str, float]:
     return {"largest": float(apart.max()), "median": float(apart.median())}
 
 
+def unsupported() -> dict[str, str]:
+    """Return why relgraph does not load a log-density, by the distribution of PyMC."""
+    import pytensor
+
+    import relgraph as rg
+    from tests.interop.pytensor.distributions import CASES, log_density
+
+    reasons = {}
+    for name in CASES:
+        values, density = log_density(name)
+        wrt = [x for x in values if x.dtype == "float64"]
+        try:
+            rg.interop.pytensor.load(density)
+            gradients = pytensor.grad(density.sum(), wrt, disconnected_inputs="ignore")
+            rg.interop.pytensor.load(gradients)
+        except rg.errors.UnsupportedOpError as error:
+            reasons[name] = ", ".join(f"{op}: {reason}" for op, reason in error.facts)
+    print(f"{len(CASES) - len(reasons)} of {len(CASES)} distributions load with their gradients")
+    for name, reason in reasons.items():
+        print(f"{name}: {reason}")
+    return reasons
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--first", nargs=2)
@@ -293,7 +319,13 @@ def main() -> None:
         print(f"{name:18}" + "".join(cells), flush=True)
         rows.append(row)
     if not options.names:
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        report = {
+            "machine": machine(),
+            "versions": versions("numpy", "numba", "pytensor", "pymc"),
+            "models": rows,
+            "unsupported": unsupported(),
+        }
+        RESULTS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

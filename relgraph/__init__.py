@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.prove import prove as prove
     from relgraph.api.shared import Shared as Shared, shared as shared
-    from relgraph.api.updates import In as In
+    from relgraph.api.function_options import In as In
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
@@ -178,7 +178,7 @@ _LAZY = {
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
     "Function": "relgraph.api.function",
-    "In": "relgraph.api.updates",
+    "In": "relgraph.api.function_options",
     "Shared": "relgraph.api.shared",
     "shared": "relgraph.api.shared",
     "evaluate": "relgraph.api.function",

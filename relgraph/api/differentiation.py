@@ -10,10 +10,10 @@ import numpy as np
 from relgraph.api import graph_derivatives as graphs
 from relgraph.api.argument_conversion import array_of
 from relgraph.api.graph_derivatives import Nodes, check_floats, direction
-from relgraph.api.number_trace import NUMBERS
 from relgraph.api.pytrees import STATIC, filled, flattened, in_order_of, rebuilt
-from relgraph.api.traced_calls import tracing
-from relgraph.api.tracing import Tracer, argument, operand, wrap
+from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.number_trace import NUMBERS
+from relgraph.api.tracing.tracer import Tracer, argument, operand, wrap
 from relgraph.errors import ArgumentError, DerivativeError, kind_of
 from relgraph.ir.graph import substitute
 from relgraph.ir.node import Input, Variable, as_variable, fresh_input

@@ -19,6 +19,7 @@ from relgraph.ir.graph import toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Input, Variable, constant
 from relgraph.ops.shape import broadcast_to
+from relgraph.relations.catalogue.quotients import merge_numeratoro
 from relgraph.search import antiderivative as search
 from relgraph.search.differential_ring import derivative as tangent
 from relgraph.search.polynomials import Budget
@@ -69,7 +70,7 @@ def derivative(y: Variable, x: Variable) -> Variable:
     if change is None:
         zero = constant(0, y.dtype)
         return broadcast_to(zero, y.shape) if y.ndim else zero
-    return rewrite_graph(change)
+    return _simplified(change)
 
 
 @traceable
@@ -161,7 +162,12 @@ def antiderivative(
         )
     if result.type.shape != f.type.shape:
         result = broadcast_to(result, f.shape)
-    return rewrite_graph(result)
+    return _simplified(result)
+
+
+def _simplified(formula: Variable) -> Variable:
+    """Return a canonical form in which each product has one quotient."""
+    return rewrite_graph(rewrite_graph(formula), merge_numeratoro, include="canonicalize")
 
 
 def _check(y: Variable, x: Variable, function: str, name: str) -> None:

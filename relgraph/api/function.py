@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.argument_conversion import as_array, as_sparse, bound, fits
-from relgraph.api.out_arguments import check_out, donated_names, out_arrays
-from relgraph.api.rewrite import DEFAULT_MODE, selected
-from relgraph.api.shared import Shared
-from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
-from relgraph.api.state import State
-from relgraph.api.targets import backend_of
-from relgraph.api.updates import (
+from relgraph.api.function_options import (
     In,
     Pairs,
     check_caller_input,
@@ -25,6 +19,12 @@ from relgraph.api.updates import (
     replacements,
     without_shared,
 )
+from relgraph.api.out_arguments import check_out, donated_names, out_arrays
+from relgraph.api.rewrite import DEFAULT_MODE, selected
+from relgraph.api.shared import Shared
+from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
+from relgraph.api.state import State
+from relgraph.api.targets import backend_of
 from relgraph.backends.base import Array, Backend, Direct, Donating, Pair, program_of
 from relgraph.backends.report import Report
 from relgraph.errors import (

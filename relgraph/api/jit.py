@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.argument_conversion import array_of
-from relgraph.api.argument_updates import Updates, updates_of
-from relgraph.api.array_storage import Storage
 from relgraph.api.function import Function, function
-from relgraph.api.in_place import MADE_HERE
 from relgraph.api.methods import BoundMethod, on_attributes
-from relgraph.api.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
 from relgraph.api.out_arguments import check_donated, listed
 from relgraph.api.pytrees import STATIC, rebuilt, same_parts
 from relgraph.api.results import Pack, Results
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.shared import Shared
 from relgraph.api.targets import check_target
-from relgraph.api.traced_arguments import Leaves
-from relgraph.api.traced_calls import tracing
-from relgraph.api.tracing import Tracer
-from relgraph.api.weak_scalar import WeakScalar
+from relgraph.api.tracing.arguments import Leaves
+from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.changed_arguments import Updates, updates_of
+from relgraph.api.tracing.in_place import MADE_HERE
+from relgraph.api.tracing.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
+from relgraph.api.tracing.storage import Storage
+from relgraph.api.tracing.tracer import Tracer
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import (
     ArgumentError,
     CompileError,

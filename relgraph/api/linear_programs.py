@@ -11,8 +11,8 @@ import numpy as np
 from relgraph.api.differentiation import holds_graphs, node_of
 from relgraph.api.function import Function, function
 from relgraph.api.pytrees import filled, flattened, in_order_of, rebuilt
-from relgraph.api.traced_calls import tracing
-from relgraph.api.tracing import argument
+from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.tracer import argument
 from relgraph.errors import ArgumentError
 from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.graph import FunctionGraph, substitute, toposort

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from relgraph.api.pytrees import is_named_tuple
-from relgraph.api.traced_arguments import Leaves
+from relgraph.api.tracing.arguments import Leaves
 from relgraph.errors import ArgumentError, kind_of
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.argument_updates import Updates
-from relgraph.api.number_trace import NUMBERS
 from relgraph.api.pytrees import is_named_tuple, why_no_leaf
-from relgraph.api.tracing import Tracer
-from relgraph.api.weak_scalar import WeakScalar, trace_of
+from relgraph.api.tracing.changed_arguments import Updates
+from relgraph.api.tracing.number_trace import NUMBERS
+from relgraph.api.tracing.tracer import Tracer
+from relgraph.api.tracing.weak_scalar import WeakScalar, trace_of
 from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.node import Constant, Variable, as_variable
 

@@ -13,7 +13,7 @@ from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
 from relgraph.ops.differentials import d, inner_product, no_partial
-from relgraph.ops.elementwise import add, multiply
+from relgraph.ops.elementwise import Elementwise, add, multiply
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import broadcast_to
@@ -148,7 +148,7 @@ def transposed(
     Raises
     ------
     DerivativeError
-        For an op without an adjoint.
+        For an op without an adjoint, and for a graph that is not linear.
     """
     order = toposort(right)
     dependent = varied(order, operands)
@@ -163,8 +163,31 @@ def transposed(
                 cotangents[y.inputs[0]] = h
                 continue
             for part, x in _shares(h, y, dependent):
+                if _reads_differential(part):
+                    raise _nonlinear(y)
                 waiting[x] = waiting[x] + part if x in waiting else part
     return dict(zip(cotangents, sizes_of_operands(cotangents.values()), strict=True))
+
+
+def _reads_differential(graph: Variable) -> bool:
+    """Return True if the elements of a graph depend on a differential, not only on its sizes."""
+    waiting, seen = [graph], set[Variable]()
+    while waiting:
+        x = waiting.pop()
+        if x.op is d:
+            return True
+        if x.op is not None and not x.op.reads_shape and x not in seen:
+            seen.add(x)
+            waiting += x.inputs
+    return False
+
+
+def _nonlinear(y: Variable) -> DerivativeError:
+    return DerivativeError(
+        "the right side of a differential is not linear in the differentials",
+        {"application": y},
+        "Write a sum of terms, each with one d(x), multiplied by what does not hold it.",
+    )
 
 
 def sizes_of_operands(graphs: Iterable[Variable]) -> tuple[Variable, ...]:
@@ -180,6 +203,8 @@ def _shares(
     products = [inner_product(g, y)]
     for product in products:  # grows during the loop
         right = _rewritten(product, y, "adjoints")
+        if right is None and isinstance(y.op, Elementwise):  # those that are linear have one
+            raise _nonlinear(y)
         if right is None:
             raise DerivativeError(
                 f"{op_of(y)!r} has no adjoint by an operand that varies",

@@ -14,8 +14,8 @@ from relgraph.api.function import Function, function
 from relgraph.api.function_derivatives import Derivative
 from relgraph.api.gradients import grad
 from relgraph.api.jit import Jit
-from relgraph.api.traced_calls import tracing
-from relgraph.api.tracing import argument, operand
+from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.tracer import argument, operand
 from relgraph.errors import ArgumentError, ShapeError, kind_of
 from relgraph.ir.graph import substitute
 from relgraph.ir.node import Input, Variable, as_variable, make_input

@@ -97,7 +97,8 @@ def array_ufunc(ufunc: np.ufunc, method: str, args: Any, kwargs: Mapping[str, An
 
     A ufunc, method or argument that graphs do not have, such as ``out=``, raises ArgumentError.
     """
-    label = f"np.{ufunc.__name__}" if method == "__call__" else f"np.{ufunc.__name__}.{method}"
+    of = "np" if getattr(np, ufunc.__name__, None) is ufunc else "scipy.special"
+    label = f"{of}.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     plain: dict[str, Any] = {
         "out": None,
         "where": True,

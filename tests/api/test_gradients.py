@@ -358,8 +358,62 @@ def rows_replaced(x):
     return np.sum(y**2)
 
 
-@pytest.mark.parametrize("function", [zeroed, rows_replaced])
+def scaled_at_mask(x):
+    y = x**2
+    y[y > 1] *= 2
+    return np.sum(y * np.arange(4.0))
+
+
+def joined_at_masks(x):
+    y, z = np.outer(x, x), np.zeros(4)
+    y[y > 1] = np.sin(y[y > 1])
+    z[x > 1] += x[x > 1] ** 3
+    return np.sum(y) + np.sum(z)
+
+
+@pytest.mark.parametrize("function", [zeroed, rows_replaced, scaled_at_mask, joined_at_masks])
 def test_assignments_to_masks_have_gradients(function):
     x = np.array([0.5, 1.5, -2.0, 3.0])
     expected = jacobian_by_differences(function, x)
     np.testing.assert_allclose(rg.grad(function)(x), expected, rtol=1e-6, atol=1e-6)
+
+
+class Cube(rg.Op):
+    """``x^3``, with a differential of choice."""
+
+    name, arity, pointwise, parameters = "cube", 1, True, ("right",)
+
+    def infer(self, x):
+        return x
+
+    def perform(self, x):
+        return x**3
+
+    def derivatives(self):
+        def d_cubeo(x):
+            return rg.d(self(x)), self.params[0](x, rg.d(x))
+
+        return (rg.differential(d_cubeo),)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        lambda x, dx: dx * dx,
+        lambda x, dx: rg.square(dx),
+        lambda x, dx: 3 * rg.square(x) * dx + dx * rg.sum(dx),
+        lambda x, dx: rg.exp(dx),
+    ],
+)
+def test_a_differential_that_is_not_linear_is_refused(right):
+    x = rg.vector("x")
+    with pytest.raises(rg.errors.DerivativeError, match="not linear in the differentials"):
+        rg.grad(rg.sum(Cube(right)(x)), x)
+
+
+def test_a_linear_differential_may_read_sizes():
+    x = rg.vector("x")
+    mean = Cube(lambda x, dx: 3 * rg.square(x) * dx + (rg.mean(dx) - rg.mean(dx)))
+    gradient = rg.grad(rg.sum(mean(x)), x)
+    values = np.array([0.5, -2.0, 1.0])
+    np.testing.assert_allclose(rg.evaluate(gradient, {x: values}), 3 * values**2)

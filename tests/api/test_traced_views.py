@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.api.tracing import Tracer
+from relgraph.api.tracing.tracer import Tracer
 from relgraph.numpy.protocol import ARRAY_FUNCTIONS
 
 A = np.arange(16.0).reshape(4, 4) + 20 * np.eye(4)

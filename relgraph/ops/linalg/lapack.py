@@ -86,7 +86,7 @@ def small_solution(a: Any, b: Any, spd: bool = False) -> Any:
     elif b.ndim != 2 or b.shape[0] != n or not 0 < b.shape[1] <= SMALL:
         return None
     if spd:
-        return np.ascontiguousarray(positive_definite(a, b).reshape(b.shape))
+        return np.ascontiguousarray(positive_definite(a, b))
     _, _, x, info = routine("gesv", dtype)(a, b)
     if info > 0:
         raise np.linalg.LinAlgError("Singular matrix")

@@ -51,7 +51,7 @@ class Eye(Op):
     def canonical(cls, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the sizes and the diagonal as ints, and the dtype by name."""
         *numbers, dtype = super().canonical(*args, **kwargs)
-        numbers = [a if is_open(a) else check_int(a, "eye: n, m or k") for a in numbers]
+        numbers = [a if is_open(a) else check_int(a, "eye: a size or diagonal") for a in numbers]
         for number in numbers[:2]:
             if not is_open(number) and number < 0:
                 raise DomainError(

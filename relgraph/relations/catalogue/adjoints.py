@@ -188,23 +188,37 @@ def pair_indexo(g, x, s, k, z):
 
 
 @adjoint
-def pair_updateo(g, x, v, s, k, w):
+def pair_updateo(g, x, v, s, k, w, r):
     """<g, x.at[s].add(v)> = <g, x> + <g[s], v>, and x.at[s].set(v) with zeros in g at s.
 
     Where places of a key name one element, the value at the last of them is set.
     """
-    yield pair(g, AddIndex(s)(x, v, *k)), pair(g, x) + pair(Index(s)(g, *k), v)
+    added, replaced = AddIndex(s)(x, v, *k), SetIndex(s)(x, v, *k)
+    yield pair(g, added), pair(g, x) + pair(Index(s)(g, *k), v)
     yield (
-        pair(g, SetIndex(s)(x, v, *k)),
+        pair(g, replaced),
         pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v),
         checko(no_element_twice, s, label="no element twice"),
     )
     held = calco(w, held_by_last, s, k, x)
     yield (
-        pair(g, SetIndex(s)(x, v, *k)),
+        pair(g, replaced),
         pair(SetIndex(s)(g, 0.0, *k), x) + pair(where(w, Index(s)(g, *k), 0.0), v),
         held,
     )
+    yield pair(g, added), r, calco(r, at_mask, AddIndex, g, x, v, s, k)
+    yield pair(g, replaced), r, calco(r, at_mask, SetIndex, g, x, v, s, k)
+
+
+def at_mask(update: Any, g: Any, x: Any, v: Any, s: Any, k: Any) -> Any:
+    """Return the inner products with an array and with the values of its update at one mask.
+
+    The update compares their number, of which no type tells, with that of the mask.
+    """
+    if not any(entry[0] == "mask" for entry in s) or not no_element_twice(s):
+        return None
+    rest = SetIndex(s)(g, 0.0, *k) if update is SetIndex else g
+    return pair(rest, x) + pair(Index(s)(g, *k), v)
 
 
 def no_element_twice(s: Any) -> bool:

@@ -161,15 +161,15 @@ def transpose_matmulo(A, B):
     return matrix_transpose(A @ B), matrix_transpose(B) @ matrix_transpose(A)
 
 
-@identity(tags=CANONICAL, where=lambda S: symmetrico(S))
-def transpose_matmul_symmetrico(S, B):
-    """(S B).mT = B.mT S and (B S).mT = S B.mT for a symmetric S.
+@identity(tags=CANONICAL)
+def transpose_matmul_transposeo(A, B):
+    """(A B.mT).mT = B A.mT, and (A.mT B).mT = B.mT A.
 
-    The order of summation differs, within n u |S| |B|.
+    The order of summation differs, within n u |A| |B|.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
-    yield matrix_transpose(S @ B), matrix_transpose(B) @ S
-    yield matrix_transpose(B @ S), S @ matrix_transpose(B)
+    yield matrix_transpose(A @ matrix_transpose(B)), B @ matrix_transpose(A)
+    yield matrix_transpose(matrix_transpose(A) @ B), matrix_transpose(B) @ A
 
 
 @identity(tags=CANONICAL, rounding="exact")

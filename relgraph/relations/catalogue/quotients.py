@@ -102,6 +102,20 @@ def merge_multiply_numeratoro(x, y, a, b, c):
     yield (a / y) * (b * x), (c * x) / y, numbers
 
 
+@identity(tags=("formula",), where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")
+def merge_numeratoro(x, y, z):
+    """x (z / y) = (x z) / y, and (-x) / y = -(x / y).
+
+    Holds where x and z have equally many dimensions.  For formulas that are read: in a program,
+    z / y may be a softmax or a hyperbolic tangent.
+    The product may overflow where the quotient does not.  The error is within 3u of the result.
+    Source: group law.
+    """
+    alike = floato(z), checko(no_smaller, x, z), checko(no_smaller, z, x)
+    yield x * (z / y), (x * z) / y, alike
+    yield (-x) / y, -(x / y)
+
+
 @identity(tags=CANONICAL, where=lambda x, y: (floato(x), floato(y)), specials="assumes_finite")
 def merge_factorso(x, y, a, b, c):
     """(a x) / (b y) = (c x) / y, where c = a / b.

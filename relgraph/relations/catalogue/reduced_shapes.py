@@ -233,18 +233,19 @@ def reduce_repeatedo(x, s, axis, keepdims, b):
 
 @identity(tags=(*CANONICAL, "local_careduce_of_alloc"), specials="assumes_finite", broadcast=("n",))
 def sum_repeatedo(x, s, axis, keepdims, n, b):
-    """sum_a(broadcast_to(x, s)) = n sum_b(x), prod_a with the power n, and the mean is mean_b(x).
+    """sum_a(broadcast_to(x, s)) = n sum_b(x), and so for a product, with x^n, and a mean.
 
     Holds for static shapes with elements, modulo 2^n for integers, if x is repeated along reduced
-    axes only, n times; b holds those that x has.  If it has none, x takes the place of sum_b(x).
+    axes only, n times; b holds those that x has.  If it has none, x takes the place of sum_b(x),
+    and the product is x^n.
     The error is within n u sum |x|.  A partial sum may overflow.
     Source: definition of a multiple and of a power.
     """
     counted = calco(n, repeats, s, x, axis)
     for whole, one, condition in of_repeated(sum, x, s, axis, keepdims, b):
         yield whole, n * one, (numerico(x), counted, condition)
-    for whole, one, condition in of_repeated(prod, x, s, axis, keepdims, b):
-        yield whole, one**n, (floato(x), counted, condition)
+    every = checko(new_reduced, s, x, axis, label="the rest is x")
+    yield prod(BroadcastTo(s)(x), axis=axis), x**n, (floato(x), counted, every)
     for whole, one, condition in of_repeated(mean, x, s, axis, keepdims, b):
         yield whole, one, (floato(x), counted, condition)
 

@@ -20,7 +20,7 @@ from relgraph.ops.linalg.factored_solve import ChoSolve, PermutationSign
 from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace, Tril, Triu
 from relgraph.ops.permutation import matrix_transpose
-from relgraph.ops.shape import expand_dims
+from relgraph.ops.shape import broadcast_to, dim, expand_dims
 from relgraph.relations.catalogue import CANONICAL, SPECIALIZE, TIDY, relations_in
 from relgraph.relations.catalogue.conditions import matrixo, vectoro
 from relgraph.relations.catalogue.units import identity_of
@@ -164,16 +164,24 @@ def triangle_of_producto(U, L, X, i, j):
     yield Triu(i)(Triu(j)(X) @ L), Triu(i)(X @ L), above
 
 
-@identity(tags=CANONICAL, where=lambda U: facto(U, "upper_triangular"), specials="assumes_finite")
-def triangle_of_product_with_diagonalo(U, v, X):
-    """tril(U (diag(v) + X)) = diag(diagonal(U) * v) + tril(U X) for an upper triangular U.
+def along_diagonal(w: Any, A: Any) -> Any:
+    """Return the elements of a diagonal, one number for each row of ``A``."""
+    return broadcast_to(w, (dim(A, -1),))
 
-    Below the diagonal, diag(v) does not count.
+
+@identity(tags=CANONICAL, specials="assumes_finite", broadcast=("w",))
+def triangle_of_product_with_diagonalo(U, L, w, X, v):
+    """tril(U (diag(w / diagonal(U)) + X)) = diag(w) + tril(U X) for an upper triangular U.
+
+    The diagonal of the product with a diagonal matrix is w, and nothing of it lies below.
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.9.3.
     """
-    D = diag(v)
-    yield Tril(0)(U @ (D + X)), diag(diagonal(U) * v) + Tril(0)(U @ X)
-    yield Tril(-1)(U @ (D + X)), Tril(-1)(U @ X)
+    for upper, A, fact in ((U, U, "upper"), (matrix_transpose(L), L, "lower")):
+        whole = upper @ (diag(w / diagonal(A)) + X)
+        triangular = facto(A, f"{fact}_triangular"), matrixo(A)
+        spread = calco(v, along_diagonal, w, A)
+        yield Tril(0)(whole), diag(v) + Tril(0)(upper @ X), (*triangular, spread)
+        yield Tril(-1)(whole), Tril(-1)(upper @ X), triangular
 
 
 @identity(tags=TIDY, rounding="exact")

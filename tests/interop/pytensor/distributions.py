@@ -249,3 +249,18 @@ CASES: dict[str, Case] = {
         V,
     ),
 }
+
+
+def log_density(name: str) -> tuple[dict[Any, Any], Any]:
+    """Return the values of a case by its inputs, and its log-density."""
+    distribution, parameters, value = CASES[name]
+    inputs = {
+        key: pt.as_tensor(np.asarray(v, "float64")).type(key)
+        for key, v in parameters.items()
+        if np.asarray(v).dtype.kind == "f"
+    }
+    make = getattr(distribution, "dist", distribution)
+    v = pt.as_tensor(np.asarray(value)).type("v")
+    density = pm.logp(make(**{**parameters, **inputs}), v)
+    values = {inputs[key]: np.asarray(parameters[key], "float64") for key in inputs}
+    return {**values, v: np.asarray(value)}, density

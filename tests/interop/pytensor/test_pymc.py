@@ -14,11 +14,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # ArviZ announces its next version
     pm = pytest.importorskip("pymc", reason="PyMC is not installed")
 
-import pytensor.tensor as pt  # noqa: E402
 
 from relgraph.errors import UnsupportedOpError  # noqa: E402
 from relgraph.interop.pytensor import load  # noqa: E402
-from tests.interop.pytensor.distributions import CASES  # noqa: E402
+from tests.interop.pytensor.distributions import CASES, log_density  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyMC's and PyTensor's own
 
@@ -28,22 +27,6 @@ NOT_TRIED = {
     "DensityDist", "Lognormal", "RandomWalk",  # other names, and the base of random walks
     "Simulator", "WishartBartlett",  # without a log-density of its own
 }  # fmt: skip
-
-
-def log_density(name):
-    """Return the inputs of a case, their values, and its log-density."""
-    distribution, parameters, value = CASES[name]
-    inputs = {
-        key: pt.as_tensor(np.asarray(v, "float64")).type(key)
-        for key, v in parameters.items()
-        if np.asarray(v).dtype.kind == "f"
-    }
-    make = distribution.dist if hasattr(distribution, "dist") else distribution
-    density = pm.logp(
-        make(**{**parameters, **inputs}), v := pt.as_tensor(np.asarray(value)).type("v")
-    )
-    values = {inputs[key]: np.asarray(parameters[key], "float64") for key in inputs}
-    return {**values, v: np.asarray(value)}, density
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - UNSUPPORTED))

@@ -46,6 +46,7 @@ ROWS = [
     Row(p.distribute_subtract_matmulo.reversed, A @ x - B @ x, (A - B) @ x, A @ x - x @ A),
     Row(p.lift_multiply_matmulo, (s * A) @ B, s * (A @ B), (x * A) @ B),
     Row(p.lift_matmul_multiplyo, A @ (s * B), s * (A @ B), A @ (x * B)),
+    Row(p.transpose_matmul_transposeo, mT(A @ mT(B)), B @ mT(A), mT(A @ B)),
     Row(p.transpose_matmulo.reversed, mT(B) @ mT(A), mT(A @ B), mT(A) @ B),
     Row(p.transpose_addo.reversed, mT(A) + mT(B), mT(A + B), mT(A) + B),
     Row(p.remove_transpose_symmetrico, mT(S), S, mT(A)),

@@ -32,6 +32,8 @@ ROWS = [
     Row(r.merge_multiply_numeratoro, (0.5 / y) * (3.0 * x), (1.5 * x) / y, (0.5 / y) * x),
     Row(r.merge_factorso, (3.0 * x) / (2.0 * y), (1.5 * x) / y, x / (2.0 * y)),
     Row(r.extract_negativeo, x / -y, -(x / y), -x / y),
+    Row(r.merge_numeratoro, x * (u / y), (x * u) / y, rg.sum(x) * (u / y)),
+    Row(r.merge_numeratoro, -x / y, -(x / y), -x * y),
     Row(r.invert_divisoro, x / 7.0, x * (1 / 7.0), floor(x) / 7.0),
 ]
 

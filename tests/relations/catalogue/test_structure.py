@@ -180,9 +180,9 @@ STRUCTURE = [
     ),
     Row(
         st.triangle_of_product_with_diagonalo,
-        rg.tril(L.mT @ (rg.diag(x) + A)),
-        rg.diag(rg.diagonal(L.mT) * x) + rg.tril(L.mT @ A),
-        rg.tril(L @ (rg.diag(x) + A)),
+        rg.tril(L.mT @ (rg.diag(x / rg.diagonal(L)) + A)),
+        rg.diag(x) + rg.tril(L.mT @ A),
+        rg.tril(L @ (rg.diag(x / rg.diagonal(L)) + A)),
     ),
     Row(st.merge_triangleo, rg.triu(rg.triu(A, 1), -1), rg.triu(A, 1), rg.triu(rg.tril(A))),
     Row(st.cancel_diagonal_diago, diagonal(diag(x)), x, diagonal(A)),

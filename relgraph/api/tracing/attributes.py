@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_storage import Array
-from relgraph.api.in_place import assign, into
-from relgraph.api.traced_views import key_of, viewed
-from relgraph.api.tracing import (
+from relgraph.api.tracing.in_place import assign, into
+from relgraph.api.tracing.storage import Array
+from relgraph.api.tracing.tracer import (
     Tracer,
     computed,
     fresh,
@@ -23,7 +22,8 @@ from relgraph.api.tracing import (
     values_of,
     wrap,
 )
-from relgraph.api.weak_scalar import CALLS
+from relgraph.api.tracing.views import key_of, viewed
+from relgraph.api.tracing.weak_scalar import CALLS
 from relgraph.errors import UnsupportedAttributeError
 from relgraph.ir.node import Variable
 from relgraph.numpy.protocol import instead_of_attribute

@@ -2,20 +2,21 @@
 
 A tracer takes NumPy's functions, ufuncs and full set of operators, ``==`` and ``!=`` included, so
 that ordinary NumPy code traces; the graph itself keeps ``==`` for identity.  Writing to a tracer,
-or to a view of one, changes which graph it stands for (:mod:`relgraph.api.array_storage`).
+or to a view of one, changes which graph it stands for (:mod:`relgraph.api.tracing.storage`).
 """
 
 from __future__ import annotations
 
 import operator
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_storage import Array, Step, Storage, layout
-from relgraph.api.weak_scalar import CALLS, WeakScalar, value_of
+from relgraph.api.tracing.storage import Array, Step, Storage, layout
+from relgraph.api.tracing.weak_scalar import CALLS, WeakScalar, value_of
 from relgraph.errors import ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.operators import FUNCTIONS, Operators
@@ -80,14 +81,7 @@ class Tracer(Operators):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         value = values_of(self)
         if value is None:
-            raise ArgumentError(
-                "the traced function converts a traced array, which has no values yet, to a NumPy "
-                "array",
-                {"array": self.node},
-                "Write np.zeros(shape) in the function, spelled like this, and assign to its "
-                "elements; "
-                "join arrays with np.stack or np.concatenate.",
-            )
+            raise no_values(self.node, library_function(sys._getframe(1)))
         self._storage.changed()  # whoever gets the array may write to it
         return np.array(value, dtype, copy=copy)
 
@@ -234,6 +228,44 @@ for _name, _method in vars(Operators).items():
 
 
 # Reading.
+
+
+def library_function(frame: Any) -> str:
+    """Return which function of SciPy a frame is part of, as far as frames tell, or ""."""
+    name = ""
+    while frame is not None:
+        parts = str(frame.f_globals.get("__name__", "")).split(".")
+        if parts[0] == "scipy":
+            public = [part for part in parts if not part.startswith("_")]
+            wrapper = "_lib" in parts  # around several functions
+            name = (
+                name or "a function of SciPy"
+                if wrapper
+                else f"{'.'.join(public)}.{frame.f_code.co_name}"
+            )
+        elif name or parts[0] != "numpy":
+            break
+        frame = frame.f_back
+    return name
+
+
+def no_values(node: Variable, function: str) -> ArgumentError:
+    """Return the error for a traced array that a function of a library, or "", needs the values of.
+
+    Without a library the traced function itself converts the array.
+    """
+    if function:
+        return ArgumentError(
+            f"{function} needs the values of a traced array, which has none yet",
+            {"array": node},
+            "Write it with functions of NumPy or relgraph, or call it outside of the function.",
+        )
+    return ArgumentError(
+        "the traced function converts a traced array, which has no values yet, to a NumPy array",
+        {"array": node},
+        "Write np.zeros(shape) in the function, spelled like this, and assign to its elements; "
+        "join arrays with np.stack or np.concatenate.",
+    )
 
 
 def node_of(x: Tracer) -> Variable:

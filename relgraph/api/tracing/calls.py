@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_creation import creation_traced, filled
-from relgraph.api.array_storage import Storage
-from relgraph.api.in_place import assign, into
-from relgraph.api.traced_attributes import TracedPart, attribute_of
-from relgraph.api.traced_views import part_of, unsure, viewed
-from relgraph.api.tracing import (
+from relgraph.api.tracing.attributes import TracedPart, attribute_of
+from relgraph.api.tracing.creation import creation_traced, filled
+from relgraph.api.tracing.in_place import assign, into
+from relgraph.api.tracing.in_place_functions import UPDATES_AT, WRITERS
+from relgraph.api.tracing.storage import Storage
+from relgraph.api.tracing.tracer import (
     Trace,
     Tracer,
     computed,
@@ -28,8 +28,8 @@ from relgraph.api.tracing import (
     unwrap,
     wrap,
 )
-from relgraph.api.weak_scalar import CALLS, WeakScalar, recorded
-from relgraph.api.writing_functions import UPDATES_AT, WRITERS
+from relgraph.api.tracing.views import part_of, unsure, viewed
+from relgraph.api.tracing.weak_scalar import CALLS, WeakScalar, recorded
 from relgraph.errors import RelgraphError
 from relgraph.ir.dispatch import intercepted_by
 from relgraph.ir.op import Op

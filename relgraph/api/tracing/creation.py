@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_storage import Storage
-from relgraph.api.traced_views import viewed
-from relgraph.api.tracing import (
+from relgraph.api.tracing.storage import Storage
+from relgraph.api.tracing.tracer import (
     Tracer,
     fresh,
     operand,
@@ -35,7 +34,8 @@ from relgraph.api.tracing import (
     unwrap,
     wrap,
 )
-from relgraph.api.weak_scalar import WeakScalar
+from relgraph.api.tracing.views import viewed
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.ir import forks
 from relgraph.ir.node import as_variable
 from relgraph.ir.operators import FUNCTIONS

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.argument_conversion import array_of
-from relgraph.api.number_trace import NUMBERS, Number
 from relgraph.api.pytrees import STATIC, structure_of, why_no_leaf
-from relgraph.api.tracing import Tracer
-from relgraph.api.weak_scalar import WeakScalar
+from relgraph.api.tracing.number_trace import NUMBERS, Number
+from relgraph.api.tracing.tracer import Tracer
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, kind_of
 
 _NONE: dict[int, Any] = {}  # shared by all calls, so never changed

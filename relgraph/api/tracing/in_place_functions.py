@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.in_place import assign, converted, into, without_lead, write
-from relgraph.api.traced_views import key_of
-from relgraph.api.tracing import Tracer, operand
+from relgraph.api.tracing.in_place import assign, converted, into, without_lead, write
+from relgraph.api.tracing.tracer import Tracer, operand
+from relgraph.api.tracing.views import key_of
 from relgraph.errors import ArgumentError, DTypeError, ShapeError
 from relgraph.ir.node import Variable, as_variable
 from relgraph.ir.operators import FUNCTIONS

@@ -9,8 +9,8 @@ import numpy as np
 
 from relgraph.api.argument_conversion import array_of
 from relgraph.api.out_arguments import overlaps_itself
-from relgraph.api.traced_arguments import Leaves
-from relgraph.api.tracing import Tracer
+from relgraph.api.tracing.arguments import Leaves
+from relgraph.api.tracing.tracer import Tracer
 from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.node import Input
 from relgraph.ir.records import record

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_storage import Step, is_view, joined, layout, stand_in, steps_from
-from relgraph.api.tracing import (
+from relgraph.api.tracing.storage import Step, is_view, joined, layout, stand_in, steps_from
+from relgraph.api.tracing.tracer import (
     Tracer,
     fresh,
     is_known,
@@ -22,7 +22,7 @@ from relgraph.api.tracing import (
     values_of,
     wrap,
 )
-from relgraph.api.weak_scalar import WeakScalar, trace_of, value_of
+from relgraph.api.tracing.weak_scalar import WeakScalar, trace_of, value_of
 from relgraph.ir.node import Variable
 from relgraph.ir.operators import FUNCTIONS
 from relgraph.ops.shape import Reshape

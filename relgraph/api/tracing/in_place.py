@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.array_storage import check_writable, joined, stand_in, steps_from
-from relgraph.api.traced_views import key_of
-from relgraph.api.tracing import Tracer, is_known, known, operand, running, type_of, values_of
+from relgraph.api.tracing.storage import check_writable, joined, stand_in, steps_from
+from relgraph.api.tracing.tracer import (
+    Tracer,
+    is_known,
+    known,
+    operand,
+    running,
+    type_of,
+    values_of,
+)
+from relgraph.api.tracing.views import key_of
 from relgraph.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from relgraph.ir.node import Variable, as_variable
 from relgraph.ir.operators import FUNCTIONS

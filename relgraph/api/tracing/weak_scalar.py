@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.number_trace import NUMBERS, NumberTrace, Slot
+from relgraph.api.tracing.number_trace import NUMBERS, NumberTrace, Slot
 from relgraph.ir.node import Variable
 from relgraph.ir.operators import Operators
 
 CALLS: dict[str, Callable[..., Any]] = {}
 """The operations of traced values, by name: "ufunc", "function", "index", "assign" and others.
 
-:mod:`relgraph.api.traced_calls` fills it on import, which avoids a circle of imports."""
+:mod:`relgraph.api.tracing.calls` fills it on import, which avoids a circle of imports."""
 
 
 class WeakScalar:
