@@ -23,8 +23,8 @@ from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
 
 # The most multiplications that take less time in a kernel than in a call: in a product of a matrix
-# and a vector, of two matrices, and of each pair of a batch of any size.
-WITH_VECTOR, OF_MATRICES, IN_BATCH = 8192, 512, 64
+# and a vector, along its rows or down its columns, of two matrices, and of each pair of a batch.
+ALONG_ROWS, DOWN_COLUMNS, OF_MATRICES, IN_BATCH = 8192, 2048, 512, 64
 
 MASK = 4096  # elements of a matrix of which a kernel keeps a triangle
 SIDE = 16  # rows of a matrix of which a kernel keeps, or sums, one element each
@@ -59,18 +59,23 @@ def _is_small(node: Variable) -> bool:
 
 
 def _is_small_product(node: Variable) -> bool:
-    a, b = (x.type.shape for x in node.inputs)
-    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
-    count = _count((*rows, a[-1], *columns))
-    if 0 < count <= IN_BATCH:
+    a, b = node.inputs
+    rows, columns = a.type.shape[-2:-1], b.type.shape[-1:] if b.ndim > 1 else ()
+    pair = (*rows, a.type.shape[-1], *columns)
+    if _count(pair) <= IN_BATCH:
         return True
-    limit = WITH_VECTOR if rows in ((), (1,)) or columns in ((), (1,)) else OF_MATRICES
-    return 0 < count * _count(node.type.shape[: node.ndim - len(rows) - len(columns)]) <= limit
+    limit = OF_MATRICES
+    if columns in ((), (1,)):
+        limit = DOWN_COLUMNS if isinstance(a.op, MatrixTranspose) else ALONG_ROWS
+    elif rows in ((), (1,)):
+        limit = ALONG_ROWS if isinstance(b.op, MatrixTranspose) else DOWN_COLUMNS
+    batch = node.type.shape[: node.ndim - len(rows) - len(columns)]
+    return _count((*batch, *pair)) <= limit
 
 
-def _count(sizes: tuple[Dim, ...]) -> int:
-    """Return the product of sizes, or 0 if one is unknown."""
-    return math.prod(size if isinstance(size, int) else 0 for size in sizes)
+def _count(sizes: tuple[Dim, ...]) -> float:
+    """Return the product of sizes, infinity if one is unknown."""
+    return math.prod([size if isinstance(size, int) else math.inf for size in sizes])
 
 
 def _product(node: Variable, a: Variable, b: Variable) -> Variable:

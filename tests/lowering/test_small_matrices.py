@@ -36,7 +36,7 @@ def test_nothing_is_called_and_the_value_is_that_of_numpy(case):
 @pytest.mark.parametrize("seed", range(40))
 def test_products_of_random_shapes(seed):
     rng = np.random.default_rng([seed, 3])
-    m, k, n = map(int, rng.integers(1, 9, 3))
+    m, k, n = map(int, rng.integers(0, 9, 3))
     batch = tuple(map(int, rng.integers(1, 4, rng.integers(0, 3))))
     left = (k,) if seed % 5 == 0 else (*batch, m, k)
     right = (k,) if seed % 7 == 0 else (*batch[len(batch) // 2 :], k, n)
@@ -76,9 +76,8 @@ def test_batches_of_unknown_size():
         rg.tril(rg.matrix("M", (100, 100))),
         rg.diagonal(rg.matrix("M", (20, 20)) + 1, 1),
         rg.matrix("M", (3, 3), dtype="int64") @ rg.matrix("N", (3, 3), dtype="int64"),
-        rg.matrix("M", (3, 0)) @ rg.matrix("N", (0, 3)),
     ],
-    ids=["large", "of unknown size", "large triangle", "another diagonal", "integers", "empty"],
+    ids=["large", "of unknown size", "large triangle", "another diagonal", "integers"],
 )
 def test_everything_else_stays_as_it_is(graph):
     whole = rg.FunctionGraph(None, graph)
