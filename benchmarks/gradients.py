@@ -300,9 +300,9 @@ def mean(values: list[float]) -> float:
 # Memory.
 
 
-def memory(names: list[str]) -> None:
+def memory(names: list[str], libraries: list[str]) -> None:
     """Print the peak memory of value and gradient of all models, in a process of each library."""
-    for library in available(LIBRARIES):
+    for library in available(libraries):
         command = [sys.executable, __file__, "--process", library, "--models", *names]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         print(out.strip().splitlines()[-1])
@@ -332,7 +332,7 @@ def main() -> None:
         process(options.process, options.models)
         return
     if options.memory:
-        memory(options.models)
+        memory(options.models, options.libraries)
         return
     report: dict[str, Any] = {
         "machine": machine(),
