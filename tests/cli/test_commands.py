@@ -1,0 +1,177 @@
+"""The command line, in this process: answers, exit codes, JSON, and ten wrong calls each."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import relgraph as rg
+from relgraph.cli import main
+
+VECTORS = ["-i", "A:f8[n,n] x,y:f8[n]"]
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command and returns its exit code and its outputs."""
+
+    def call(*arguments):
+        try:
+            code = main(arguments)
+        except SystemExit as error:
+            code = error.code
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Return the name of a module in the current folder."""
+    text = '''
+import relgraph as rg
+
+@rg.identity(specials="assumes_finite")
+def double_sumo(x):
+    """x + x = 2 x."""
+    return x + x, 2 * x
+
+@rg.identity
+def wrongo(x):
+    """sin(x) = x."""
+    return rg.sin(x), x
+
+def model(A, x):
+    return A @ x + A @ x
+
+def none(A):
+    return None
+
+number = 3
+'''
+    (tmp_path / "own_model.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield "own_model"
+    sys.modules.pop("own_model", None)
+
+
+def test_rewrite(run):
+    assert run("rewrite", "A@x + A@y", *VECTORS) == (0, "A @ (x + y)\n", "")
+
+
+def test_rewrite_by_relations(run, module):
+    code, out, _ = run("rewrite", "A@(x + y)", *VECTORS, "-r", "distribute_matmul_addo")
+    assert (code, out) == (0, "A @ x + A @ y\n")
+    code, out, _ = run("rewrite", "A@x + A@y", *VECTORS, "-r", "distribute_matmul_addo.reversed")
+    assert (code, out) == (0, "A @ (x + y)\n")
+    code, out, _ = run("rewrite", "x + x", *VECTORS, "-r", f"{module}:double_sumo")
+    assert (code, out) == (0, "2 * x\n")
+
+
+def test_rewrite_a_function(run, module):
+    code, out, _ = run("rewrite", f"{module}:model", "-i", "A:f8[n,n] x:f8[n]")
+    assert (code, out) == (0, "2 * (A @ x)\n")
+
+
+def test_json(run):
+    code, out, _ = run("rewrite", "A@x + A@y", *VECTORS, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "graph": "A @ x + A @ y", "result": "A @ (x + y)", "changed": True
+    }  # fmt: skip
+
+
+def test_explain(run):
+    code, out, _ = run("explain", "log(1 + exp(x))", *VECTORS, "-m", "o4")
+    assert code == 0 and "softplus" in out
+    code, out, _ = run("explain", "log(1 + exp(x))", *VECTORS, "-m", "o4", "--json")
+    (step, *_) = json.loads(out)["steps"]
+    assert step["before"] == "log(1 + exp(x))" and step["after"] == "softplus(x)"
+
+
+def test_check(run, module):
+    code, out, _ = run("check", "log1p_addo")
+    assert code == 0 and "nothing contradicts" in out
+    code, out, _ = run("check", f"{module}:wrongo")
+    assert code == 1 and "wrongo" in out
+    code, out, _ = run("check", f"{module}:wrongo", "--json")
+    assert json.loads(out)["holds"] is False
+
+
+def test_catalogue(run):
+    code, out, _ = run("catalogue", "exp_log_softmaxo")
+    assert code == 0 and "softmax(x, axis=axis)" in out
+    code, out, _ = run("catalogue", "exp_log_softmaxo", "--json")
+    assert [row["name"] for row in json.loads(out)] == ["exp_log_softmaxo"]
+    code, out, _ = run("catalogue", "no such words at all")
+    assert code == 1
+
+
+def test_cache(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("RELGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    x = rg.vector("x")
+    rg.function([x], rg.exp(x) * 1.2578125)
+    code, out, _ = run("cache", "size", "--json")
+    assert code == 0 and json.loads(out)["bytes"] > 0
+    code, out, _ = run("cache", "list")
+    assert code == 0 and ".rgc" in out
+    assert run("cache", "clear")[0] == 0
+    assert run("cache", "list")[1] == "empty\n"
+
+
+def test_doctor(run):
+    code, out, _ = run("doctor")
+    assert code == 0 and rg.__version__ in out and "GPU" in out
+    code, out, _ = run("doctor", "--json")
+    assert json.loads(out)["relgraph"] == rg.__version__
+
+
+GRAPHS = [
+    ("__import__('os').system('x')",), ("x",), ("x +", *VECTORS), ("x", "-i", "x:f9"),
+    ("x", "-i", "x x"), ("A @ k", "-i", "A:f8[3,3] k:f8[4]"), ("x", *VECTORS, "-m", "o9"),
+    ("x", *VECTORS, "-r", "no_sucho"), ("no_such_module:f",), ("math:no_such_name",), ("math:pi",),
+    ("x", *VECTORS, "--nonfinite", "maybe"), ("x", *VECTORS, "--unknown"), (),
+]  # fmt: skip
+WRONG = {
+    "rewrite": GRAPHS,
+    "explain": GRAPHS,
+    "check": [
+        (), ("no_sucho",), ("o9",), ("math:pi",), ("math:nothing",), ("no_such_module:r",),
+        ("log1p_addo", "--most", "3"), ("log1p_addo", "--most", "x"), ("log1p_addo", "more"),
+        ("",),
+    ],
+    "catalogue": [("--unknown",), ("-x",), ("a", "--most", "3"), ("--json=3",)],
+    "cache": [("grow",), ("list", "clear"), ("--unknown",), ("clear", "-f"), ("SIZE",)],
+    "doctor": [("now",), ("--unknown",), ("-v",), ("a", "b")],
+    "": [(), ("frobnicate",), ("--unknown",), ("Rewrite",)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*([command] if command else []), *rest)
+        for command, calls in WRONG.items()
+        for rest in calls
+    ],
+    ids=lambda arguments: " ".join(arguments) or "nothing",
+)
+def test_wrong_calls_end_with_2_and_say_why(run, arguments):
+    code, out, err = run(*arguments)
+    assert code == 2 and out == ""
+    assert err.strip() and "Traceback" not in err
+
+
+def test_functions_that_do_not_fit(run, module):
+    for name, inputs in (("model", "A:f8[n,n]"), ("none", "A:f8[n]"), ("number", ""), ("mode", "")):
+        code, out, err = run("rewrite", f"{module}:{name}", "-i", inputs)
+        assert (code, out) == (2, "") and module in err
+
+
+def test_it_runs_as_a_module():
+    command = [sys.executable, "-m", "relgraph", "rewrite", "x + x", "-i", "x:f8[n]"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "2 * x\n"), done.stderr
