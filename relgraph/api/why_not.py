@@ -7,7 +7,7 @@ from typing import Any
 
 from relgraph.api.rewrite import leaves_out, query_of, selected
 from relgraph.checking.diagnosis import reasons as kinds
-from relgraph.checking.diagnosis.firing import of_graph, unfired
+from relgraph.checking.diagnosis.firing import of_graph, passing, unfired
 from relgraph.checking.diagnosis.reasons import Place, Reason, listed
 from relgraph.checking.diagnosis.report import WhyNot
 from relgraph.db.default import default_database
@@ -43,8 +43,8 @@ def why_not(
     graph : Variable, sequence of Variable, or FunctionGraph
         The graph.
     relation : relation, goal constructor, or str
-        The relation in the direction in which it should fire, or the name of one in
-        :data:`relgraph.optdb` or :func:`catalogue`.
+        The relation in the direction in which it should fire, or a name of :func:`catalogue`, which
+        stands for the direction that :data:`relgraph.optdb` holds.
     mode : str, Query, relation, rewriter, or list of them; optional
         Ask of a rewrite with this mode, as in :func:`rewrite_graph`, in which other relations may
         come first.  Without a mode and tags, the relation runs alone.
@@ -159,7 +159,7 @@ def _relation(x: Any) -> Relation:
 def _unselected(relation: Relation, query: RewriteDatabaseQuery | None, rewriter: Any) -> Reason:
     """Return the reason where a mode does not select a relation."""
     label = relation.label
-    passed = f"Pass it: mode=[{label}, ...], or rg.rewrite_graph(graph, {label})."
+    passed = f"Pass it: {passing(relation)}."
     running = [x for s in rewriter.selections for x in s.relations]
     other = [x for x in running if x.forward is relation.forward]
     if other:
@@ -171,11 +171,15 @@ def _unselected(relation: Relation, query: RewriteDatabaseQuery | None, rewriter
     if query is None:
         return Reason(kinds.MODE, "it is not among the relations of the mode", passed)
     for entry in entries:
-        tags = entry.tags | entry.aliases | entry.excluded_by
-        blocking = sorted(query.exclude & tags)
+        own = entry.tags | entry.aliases | entry.excluded_by
+        blocking = sorted(query.exclude & own)
         if blocking:
-            what = f"the mode excludes {listed([repr(x) for x in blocking])}, which it is tagged"
-            return Reason(kinds.MODE, what, f"Exclude something narrower, or pass it: {passed[9:]}")
+            tags = "a tag" if len(blocking) == 1 else "tags"
+            are = "is" if len(blocking) == 1 else "are"
+            names = listed([repr(x) for x in blocking])
+            what = f"the mode excludes {names}, which {are} {tags} of {label}"
+            advice = f"Exclude something narrower, or pass the relation: {passing(relation)}."
+            return Reason(kinds.MODE, what, advice)
     entry = entries[0]
     what = f"the mode includes none of its tags: {', '.join(sorted(entry.tags))}"
     return Reason(kinds.MODE, what, f"Include it by name: include=[{entry.name!r}].")

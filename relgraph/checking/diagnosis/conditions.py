@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from relgraph.checking.diagnosis.reasons import CONDITION, FACT, OP, Reason, listed, shown
+from relgraph.checking.diagnosis.reasons import (
+    CONDITION,
+    DTYPE,
+    FACT,
+    OP,
+    RANK,
+    Reason,
+    listed,
+    shown,
+)
 from relgraph.errors import RelgraphError
 from relgraph.ir.facts import NAMES, check_consistent
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Input, Variable, make_input
+from relgraph.ir.types import TensorType
 from relgraph.relations.definedness import fact_asked
 from relgraph.relations.kanren.goals import Suspended
 from relgraph.relations.op_variables import is_kind
@@ -19,6 +29,8 @@ from relgraph.rewriting.rewriters import images_of
 if TYPE_CHECKING:
     from relgraph.checking.diagnosis.near_match import NearMatch, Way
 
+DTYPES_TRIED = ("float64", "float32", "int64", "bool")
+STAND_IN = "another"  # the name of an input in the place of an argument
 INPUTS = 6  # inputs below the arguments of a condition for which facts are tried
 ERRORS = (RelgraphError, AttributeError, TypeError, ValueError, IndexError, KeyError)
 
@@ -102,10 +114,35 @@ def failed(condition: Suspended, args: Sequence[Any], env: Mapping[PatternVariab
         if isinstance(of, Variable):
             advice = advice or f"If you know it, write rg.assume({shown(of)}, {name!r})."
         return Reason(FACT, what, advice)
-    what = f"{condition!r} does not hold for {values}" if values else f"{condition!r} fails"
+    fails = "has no value" if condition.computes else "does not hold"
+    what = f"the condition {condition!r} {fails} for {values}"
     if advice:
         return Reason(FACT, what, advice)
+    for kind, name in ((DTYPE, "dtype"), (RANK, "number of axes")):
+        fitting = _fitting(condition, args, env, kind)
+        if fitting is not None:
+            return Reason(kind, what, f"It holds for another {name}: {fitting}.")
     return Reason(CONDITION, what, "The condition is part of the relation: see where= there.")
+
+
+def _fitting(
+    condition: Suspended, args: Sequence[Any], env: Mapping[PatternVariable, Any], kind: str
+) -> str | None:
+    """Return an argument of another type for which a condition of types holds, as a message."""
+    if condition.computes:
+        return None
+    tensors = {v: x for v, x in env.items() if isinstance(getattr(x, "type", None), TensorType)}
+    named = [v for x in args for v in variables(x) if v in tensors]
+    for v in dict.fromkeys(named):
+        type_ = tensors[v].type
+        if kind == DTYPE:
+            types = [TensorType(d, type_.shape) for d in DTYPES_TRIED if d != type_.dtype]
+        else:
+            types = [TensorType(type_.dtype, (None,) * n) for n in range(3) if n != type_.ndim]
+        for one in types:
+            if _result(condition, args, {**env, v: make_input(STAND_IN, one)}):
+                return f"{v.name} of {one}, not of {type_}"
+    return None
 
 
 def _facts_that_prove(

@@ -12,14 +12,15 @@ from relgraph.checking.diagnosis.reasons import Place, Reason, listed, shown
 from relgraph.errors import RelgraphError
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
-from relgraph.relations.clause import is_ac, op_name
+from relgraph.relations.clause import Rewrite, is_ac, op_name
 from relgraph.relations.nary import kind_of
-from relgraph.relations.pattern import text
+from relgraph.relations.pattern import Block, PatternNode, subterms, text
 from relgraph.relations.relation import Relation
 from relgraph.relations.shape_proof import nodes_of
 from relgraph.rewriting.derivation.derivation import Phase, Step, run_recorded
 from relgraph.rewriting.selection import selection_of
 
+PATTERNS = 2  # that a message shows
 MOST = 50  # nodes of a match that are looked at
 
 Outputs = Sequence[Variable]
@@ -51,7 +52,9 @@ def unfired(
     places = [x if x.reasons else _all_pass(x, uses) for x in places]
     if not places:
         return backward or (of_graph(before, _no_head(relation)),)
-    if backward and places[0].kind in (kinds.OP, kinds.TERMS):
+    # What has one op alone, such as x + y, matches almost everywhere.
+    told = [p for x in backward for p in plain_rewrites(relation.reversed) if _is_told(p)]
+    if told and places[0].kind in (kinds.OP, kinds.TERMS):
         return (*backward, *places)
     return (*places, *backward)
 
@@ -84,12 +87,18 @@ def _backward(relation: Relation, outputs: Outputs) -> tuple[Place, ...]:
     return (Place(node, None, (reason,)),)
 
 
+def _is_told(rewrite: Rewrite) -> bool:
+    """Return True if the pattern of a rewrite applies several ops."""
+    return sum(isinstance(x, PatternNode | Block) for x in subterms(rewrite.pattern)) > 1
+
+
 def _no_head(relation: Relation) -> Reason:
     """Return the reason where no node has the head of a pattern."""
     patterns = list(dict.fromkeys(x.pattern for x in plain_rewrites(relation)))
-    heads = listed(list(dict.fromkeys(op_name(x.op) for x in patterns)))
-    sides = ", nor ".join(map(text, patterns))
-    what = f"no node of the graph matches {sides}: {heads} does not occur in it"
+    heads = list(dict.fromkeys(op_name(x.op) for x in patterns))
+    sides = ", nor ".join(map(text, patterns[:PATTERNS]))
+    do = "do" if len(heads) > 1 else "does"
+    what = f"no node of the graph matches {sides}: {listed(heads)} {do} not occur in it"
     return Reason(kinds.OP, what, "Another relation may bring the graph to that form.")
 
 
@@ -105,21 +114,26 @@ def _outdone(relation: Relation, step: Step, before: Outputs, phases: Sequence[A
     if any(p.selection.thrifty for p in own) and not _pays(relation, step, before):
         reason = _shared(relation, matched, step, before)
     elif others:
-        reason = _earlier(relation, listed(others[0].relations), others[0].before)
+        first = others[0].before
+        where = "" if first is step.before else f" at {shown(first)}"
+        reason = _earlier(relation, f"{listed(others[0].relations)} fires first{where}")
     else:
         passes = [p.name for p in phases if not isinstance(p, Phase)]
         changed = passes or [x.relations[0] for p in phases for x in p.steps]
-        reason = _earlier(relation, changed[0] if changed else "another relation", step.before)
+        reason = _earlier(relation, f"{changed[0] if changed else 'another relation'} fires first")
     return Place(step.before, rewrite, (reason,))
 
 
-def _earlier(relation: Relation, names: str, node: Variable) -> Reason:
-    """Return the reason where something else changed a graph first."""
-    advice = (
-        f"Pass {relation.label} before the others, as in mode=[{relation.label}, ...], or leave "
-        f"{names} out."
-    )
-    return Reason(kinds.ORDER, f"{names} fires first, at {shown(node)}", advice)
+def _earlier(relation: Relation, what: str) -> Reason:
+    """Return the reason where something else changes a graph first."""
+    advice = f"Pass it before the others: {passing(relation)}."
+    return Reason(kinds.ORDER, what, advice)
+
+
+def passing(relation: Relation) -> str:
+    """Return how to pass a relation beside a mode, or alone."""
+    label = relation.label
+    return f"mode=[{label}, 'o4'], or rg.rewrite_graph(graph, {label})"
 
 
 def _pays(relation: Relation, step: Step, outputs: Outputs) -> bool:
@@ -139,10 +153,7 @@ def _shared(relation: Relation, matched: Iterable[Variable], step: Step, graph: 
         f"{names} is used elsewhere too, so it is computed all the same, and the step would cost "
         "more than it saves"
     )
-    advice = (
-        f"Pass the relation itself, which fires at any cost: rg.rewrite_graph(graph, "
-        f"{relation.label}), or mode=[{relation.label}, ...]."
-    )
+    advice = f"Pass the relation itself, which fires at any cost: {passing(relation)}."
     return Reason(kinds.SHARING, what, advice)
 
 

@@ -1,10 +1,10 @@
 """The nearest match of a pattern at a node, and the tests that fail in it.
 
 This interprets a clause as the compiled matchers do, but goes on where a test fails: a match is a
-way through the pattern together with the tests that failed on it.  A test of what a graph has in
-another form, type or place costs 1; where something else stands, each op of the part of the pattern
-that is not there costs 2.  Ways of cost 0 are tried first, then those of cost 1, and so on, so that
-the first one found is nearest.
+way through the pattern together with the tests that failed on it.  What a graph has in another
+form, type or place costs 1; another number or operand costs 2; and another op costs 1, and 2 for
+each op of the pattern that is not there.  Ways of cost 0 are tried first, then those of cost 1, and
+so on, so that the first one found is nearest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from relgraph.relations.pattern import (
     chained_args,
     flat_args,
     subterms,
-    text,
 )
 from relgraph.relations.runtime import alike_each, splits
 
@@ -168,7 +167,7 @@ class NearMatch:
                 elif bool(known == value):
                     following.append(one)
                 else:
-                    reason = kinds.other_parameter(own, name, known, value)
+                    reason = kinds.other_parameter(own, name, wanted, known, value)
                     following += self.missed(one, reason)
             ways = following
         yield from ways
@@ -291,7 +290,9 @@ class NearMatch:
         single = [x for x in args if not isinstance(x, PatternVariable)]
         for one, used in self.chosen(single, view, way, ()):
             left = [x for i, (x, _) in enumerate(view) if i not in used]
-            yield from self.rest(named, left, term, at, one)
+            pairs = [(x, view[i][0]) for x, i in zip(single, used, strict=True)]
+            for guarded in self.guards(term, pairs, at.type, one):
+                yield from self.rest(named, left, term, at, guarded)
 
     def chosen(
         self,
@@ -360,7 +361,7 @@ class NearMatch:
         for arg, x in pairs:
             if isinstance(arg, Rest) or self.may_broadcast(arg) or covers(like.shape, x.type.shape):
                 continue
-            reason = kinds.broadcast_operand(text(term), arg, x, like)
+            reason = kinds.broadcast_operand(term, arg, x, like)
             for one in self.missed(way, reason):
                 way = one
                 break
@@ -378,7 +379,7 @@ class NearMatch:
 
 def size_of(term: Term) -> int:
     """Return what it costs if nothing of a term is there."""
-    return OTHER * sum(isinstance(x, PatternNode | Block) for x in subterms(term))
+    return 1 + OTHER * sum(isinstance(x, PatternNode | Block) for x in subterms(term))
 
 
 def _is_variable(term: Term) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from relgraph.checking.diagnosis.near_match import NearMatch, size_of
 from relgraph.checking.diagnosis.reasons import CONDITION, FACT, Place
@@ -16,7 +17,7 @@ from relgraph.relations.operand_index import anchor, plays
 from relgraph.relations.relation import Relation
 
 STEPS = 50_000  # of all searches in one graph
-FARTHER = 3  # how much farther from a match than the nearest place another one may be
+FARTHER = 2  # how much farther from a match than the nearest place another one may be
 PENDING = {FACT, CONDITION}  # where only these fail, what follows a match can be tested
 
 
@@ -41,7 +42,10 @@ def nearest_places(relation: Relation, nodes: Iterable[Variable]) -> list[Place]
         if best is not None:
             found.append((best[0], number, best[1]))
             least = best[0] if least is None else min(least, best[0])
-    return [place for _, _, place in sorted(found, key=lambda x: x[:2])]
+    places: dict[Any, Place] = {}  # a sum within a sum fails for the same reasons
+    for _, _, place in sorted(found, key=lambda x: x[:2]):
+        places.setdefault((id(place.rewrite), place.reasons or place.node), place)
+    return list(places.values())
 
 
 def plain_rewrites(relation: Relation) -> list[Rewrite]:

@@ -11,7 +11,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.records import record
 from relgraph.relations.clause import Rewrite
-from relgraph.relations.pattern import Block, PatternNode, PatternVariable, text
+from relgraph.relations.pattern import Block, PatternNode, PatternVariable, Term, text
 
 SHORT = 24  # nodes of a graph that a message shows
 
@@ -142,8 +142,14 @@ def other_operand(variable: PatternVariable, known: Any, value: Any) -> Reason:
     return Reason(OPERAND, what, "The same graph must stand in both places.")
 
 
-def other_parameter(op: Op, name: str, wanted: Any, value: Any) -> Reason:
-    """Return the reason where an op has another parameter than in a pattern."""
+def other_parameter(op: Op, name: str, wanted: Any, known: Any, value: Any) -> Reason:
+    """Return the reason where an op has another parameter than in a pattern.
+
+    ``wanted`` is what the pattern has, and ``known`` what it stands for if it is a variable.
+    """
+    if isinstance(wanted, PatternVariable):
+        what = f"{op.name} has {name}={value!r}, and {wanted.name} stands for {known!r} already"
+        return Reason(PARAMETER, what, "The same value must stand in both places.")
     what = f"{op.name} has {name}={value!r} where the pattern has {name}={wanted!r}"
     advice = f"Write {name}={value!r} in the relation, or a variable, which matches any {name}."
     return Reason(PARAMETER, what, advice)
@@ -170,16 +176,14 @@ def other_brackets(term: PatternNode, at: Variable, wanted: Variable) -> Reason:
     return Reason(BRACKETING, what, f"{advice}identity with the other factor as a variable.")
 
 
-def broadcast_operand(side: str, arg: Any, x: Variable, like: Any) -> Reason:
+def broadcast_operand(side: Term, arg: Term, x: Variable, like: Any) -> Reason:
     """Return the reason where an operand of an elementwise op would be broadcast."""
-    what = f"{shown(x)} of shape {x.type.shape} would be broadcast to {like.shape} in {side}"
-    if isinstance(arg, PatternVariable):
-        advice = f'broadcast="{arg.name}"'
-    else:
-        advice = 'broadcast="*"'
-    return Reason(
-        BROADCAST,
-        what,
-        f"If the identity holds for operands that are broadcast, declare {advice} in rg.identity; "
-        "rg.check tests that.",
+    stands = text(arg) if text(arg) == shown(x) else f"{text(arg)} stands for {shown(x)}"
+    comma = "" if text(arg) == shown(x) else ", which"
+    what = f"{stands}: {x.type}{comma} would be broadcast to {like} in {text(side)}"
+    names = arg.name if isinstance(arg, PatternVariable) else "*"
+    advice = (
+        f'If the identity holds for operands that are broadcast, declare broadcast="{names}" in '
+        "rg.identity; rg.check tests that."
     )
+    return Reason(BROADCAST, what, advice)

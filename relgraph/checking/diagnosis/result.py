@@ -213,4 +213,4 @@ class _Builder:
             if named or isinstance(arg, Rest | int | float):
                 continue
             if not covers(node.type.shape, x.type.shape):
-                raise Failed(broadcast_operand(text(term), arg, x, node.type))
+                raise Failed(broadcast_operand(term, arg, x, node.type))
