@@ -39,6 +39,7 @@ from relgraph.relations.runtime import alike_each, splits
 Pair = tuple[Term, Any]  # a term, and the node or the operands that it is to match
 Signed = tuple[Any, bool]  # an operand, and whether it is taken away
 STEPS = 2000  # of one search for the ways of one cost
+BUILT = 20  # steps that it takes to build a graph
 OTHER = 2  # the cost of an op, a number or an operand that is not there
 
 
@@ -68,6 +69,7 @@ class NearMatch:
         self.rewrite = rewrite
         self.guarded = not rewrite.pointwise
         self.conditions = Conditions(rewrite.conditions)
+        self.rebrackets = True  # whether a part of a product of matrices may match
         self.limit = self.left = 0
         self.steps = 0  # taken so far
 
@@ -78,6 +80,13 @@ class NearMatch:
             yield from self.match(self.rewrite.pattern, node, Way({}), root=True)
         except (OutOfSteps, RecursionError):
             return
+
+    def spend(self, steps: int) -> None:
+        """Take steps from those that are left."""
+        self.steps += steps
+        self.left -= steps
+        if self.left < 0:
+            raise OutOfSteps
 
     def missed(self, way: Way, reason: Reason, cost: int = 1) -> Iterator[Way]:
         """Yield a way on which one more test failed, unless that is too many."""
@@ -95,10 +104,7 @@ class NearMatch:
 
     def match(self, term: Term, at: Any, way: Way, *, root: bool = False) -> Iterator[Way]:
         """Yield the ways through a term at a node."""
-        self.steps += 1
-        self.left -= 1
-        if self.left < 0:
-            raise OutOfSteps
+        self.spend(1)
         if isinstance(term, PatternVariable):
             yield from self.variable(term, at, way)
         elif isinstance(term, Rest):
@@ -221,33 +227,32 @@ class NearMatch:
         op, factors = term.op, chained_args(term)
         if not factors or not isinstance(op, Op):
             return
-        nodes = sequence(op, at)
-        count = len(factors)
+        free = self.rewrite.any_brackets and len(factors) > 2
+        if not free and (way.cost >= self.limit or (root and not self.rebrackets)):
+            return
+        nodes, count = sequence(op, at), len(factors)
         if len(nodes) < max(count, 3):
             return
-        windows = [nodes]
-        if root:
-            windows += [nodes[i : i + count] for i in range(len(nodes) - count + 1)]
-        any_brackets = self.rewrite.any_brackets and count > 2
-        for window in windows:
+        for window in _windows(nodes, count, whole=free or not root):
             for cuts in combinations(range(1, len(window)), count - 1):
+                self.spend(BUILT + len(window))
                 ends = zip((0, *cuts), (*cuts, len(window)), strict=True)
-                parts = [apply_chain(op, window[i:j]) for i, j in ends]
-                if count == 2 and window is nodes and tuple(parts) == at.inputs:
-                    continue
+                parts = tuple([apply_chain(op, window[i:j]) for i, j in ends])
                 pairs = list(zip(factors, parts, strict=True))
-                if any_brackets and window is nodes:
+                if free and window is nodes:
                     yield from self.all(pairs, way)
-                    continue
-                reason = kinds.other_brackets(term, at, apply_chain(op, parts))
-                for one in self.missed(way, reason):
-                    yield from self.all(pairs, one)
+                elif parts != at.inputs:
+                    reason = kinds.other_brackets(term, at, apply_chain(op, parts))
+                    for one in self.missed(way, reason):
+                        yield from self.all(pairs, one)
 
     def each_operand(self, block: Block, at: Any, way: Way, root: bool) -> Iterator[Way]:
         """Match an op variable applied to any number of operands, each an instance of an element.
 
-        One operand after the other is matched in the nearest way, without looking back.
+        One operand after the other is matched in the nearest way, without looking back.  What is
+        asked of the operands is decided when all of them are known.
         """
+        every = frozenset(range(len(self.rewrite.conditions)))
         for start, opened in self.head(block, at, way):
             one: Way | None = start
             if opened and not root and traits(block.op).computes:
@@ -256,7 +261,8 @@ class NearMatch:
             stays = numbers_stay(block) and len(block.own) == 1
             for x in at.inputs if opened else ():
                 assert one is not None
-                clear = one._replace(env={v: y for v, y in one.env.items() if v not in lists})
+                known = {v: y for v, y in one.env.items() if v not in lists}
+                clear = one._replace(env=known, done=every)
                 one = min(self.match(block.element, x, clear), key=lambda w: w.cost, default=None)
                 if stays and not x.type.ndim and (one is None or one.cost > clear.cost):
                     one = clear._replace(env={**clear.env, block.own[0]: x})
@@ -265,7 +271,11 @@ class NearMatch:
                 for v in block.own:
                     lists[v].append(one.env.get(v))
             assert one is not None
-            yield one._replace(env={**one.env, **lists}) if opened else one
+            if opened:
+                bound = one._replace(env={**one.env, **lists}, done=start.done)
+                yield from self.conditions.decided(self, bound)
+            else:
+                yield one
 
     # Sums and products.
 
@@ -277,13 +287,20 @@ class NearMatch:
         if getattr(at, "op", None) not in (kind.family if root else (op,)):
             yield from self.missed(way, kinds.other_op(term, at), size_of(term))
             return
-        view = kind.terms(at)[0] if root else [(x, False) for x in leaves(at, op, (), NEAR)]
-        if len(view) < len(args):
-            yield from self.missed(way, kinds.other_terms(term, at, len(view)), size_of(term))
+        near = None if root else NEAR
+        views = [[(x, False) for x in leaves(at, op, (), near)]] if at.op is op else []
+        if root:  # differences are opened, too
+            views += [x for x in [kind.terms(at)[0]] if x not in views]
+        self.spend(sum(map(len, views)))
+        if max(map(len, views)) < len(args):
+            count = max(map(len, views))
+            yield from self.missed(way, kinds.other_terms(term, at, count), size_of(term))
             return
         if root:
-            yield from self.some(term, at, way)
+            for view in views:
+                yield from self.some(term, view, way)
             return
+        (view,) = views
         if traits(op).computes:
             way = way._replace(inner=(*way.inner, at))
         named = [x for x in args if isinstance(x, PatternVariable)]
@@ -310,10 +327,10 @@ class NearMatch:
                 for one in self.match(args[0], x, way):
                     yield from self.chosen(args[1:], view, one, (*used, i))
 
-    def some(self, term: PatternNode, at: Variable, way: Way) -> Iterator[Way]:
+    def some(self, term: PatternNode, view: Sequence[Signed], way: Way) -> Iterator[Way]:
         """Yield ways to match some operands of the root, each with those that it takes."""
         op: Any = term.op
-        view, args = kind_of(op).terms(at)[0], sorted(flat_args(term), key=_is_variable)
+        args = sorted(flat_args(term), key=_is_variable)
         for one, slots in self.chosen(args, view, way, ()):
             chosen = [view[i] for i in slots]
             nodes = tuple([x for x, _ in chosen])
@@ -375,6 +392,15 @@ class NearMatch:
         if "*" in named or isinstance(term, bool | int | float):
             return True
         return isinstance(term, PatternVariable) and term.name in named
+
+
+def _windows(nodes: list[Variable], count: int, whole: bool) -> Iterator[list[Variable]]:
+    """Yield the factors of a product to give to a pattern: all of them, or some neighbours."""
+    if whole:
+        yield nodes
+        return
+    for start in range(len(nodes) - count + 1):
+        yield nodes[start : start + count]
 
 
 def size_of(term: Term) -> int:

@@ -10,8 +10,9 @@ from relgraph.checking.diagnosis.reasons import CONDITION, FACT, Place
 from relgraph.checking.diagnosis.result import failure
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
+from relgraph.ir.op import Op
 from relgraph.relations.clause import Rewrite, is_ac, orient, traits
-from relgraph.relations.nary import kind_of
+from relgraph.relations.nary import kind_of, sequence
 from relgraph.relations.op_kinds import OpKind
 from relgraph.relations.operand_index import anchor, plays
 from relgraph.relations.relation import Relation
@@ -26,10 +27,13 @@ def nearest_places(relation: Relation, nodes: Iterable[Variable]) -> list[Place]
     found: list[tuple[int, int, Place]] = []
     rewrites, steps = plain_rewrites(relation), 0
     least: int | None = None
-    for number, node in enumerate(nodes):
+    sums = dict.fromkeys(x for r in rewrites if is_ac(x := anchor(r.pattern)))
+    inside: set[Variable] = set()  # of a sum or product that is looked at as a whole
+    for number, node in enumerate(reversed(list(nodes))):
         best: tuple[int, Place] | None = None
         for rewrite in rewrites:
-            if steps > STEPS or not _fits(rewrite, node):
+            within = node in inside and is_ac(anchor(rewrite.pattern))
+            if steps > STEPS or within or not _fits(rewrite, node):
                 continue
             most = size_of(rewrite.pattern) + len(rewrite.conditions) + 1
             if least is not None:
@@ -37,8 +41,10 @@ def nearest_places(relation: Relation, nodes: Iterable[Variable]) -> list[Place]
             if best is not None:
                 most = min(most, best[0] - 1)
             search = NearMatch(rewrite)
+            search.rebrackets = node not in inside
             best = _nearest(search, node, most) or best
             steps += search.steps
+        inside.update(_opened(node, sums) if node not in inside else ())
         if best is not None:
             found.append((best[0], number, best[1]))
             least = best[0] if least is None else min(least, best[0])
@@ -46,6 +52,24 @@ def nearest_places(relation: Relation, nodes: Iterable[Variable]) -> list[Place]
     for _, _, place in sorted(found, key=lambda x: x[:2]):
         places.setdefault((id(place.rewrite), place.reasons or place.node), place)
     return list(places.values())
+
+
+def _opened(node: Variable, sums: Iterable[Op]) -> list[Variable]:
+    """Return the applications inside a sum or product that belong to its view."""
+    op: Any = node.op
+    if op is None:
+        return []
+    for own in sums:
+        if op in kind_of(own).family:
+            return [x for x in kind_of(own).terms(node)[1] if x is not node]
+    opened: list[Variable] = []
+    stack = [node] if op.chains else []
+    factors = set(sequence(op, node)) if op.chains else set()
+    while stack:
+        inner = [x for x in stack.pop().inputs if x.op is op and x not in factors]
+        opened += inner
+        stack += inner
+    return opened
 
 
 def plain_rewrites(relation: Relation) -> list[Rewrite]:

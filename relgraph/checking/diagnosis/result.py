@@ -25,7 +25,7 @@ from relgraph.checking.diagnosis.reasons import (
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable, apply_chain, constant
 from relgraph.ir.types import TensorType, TupleType, covers
-from relgraph.relations.clause import Rewrite, numbers_stay, traits, with_block
+from relgraph.relations.clause import Rewrite, moved_by, numbers_stay, traits, with_block
 from relgraph.relations.pattern import (
     Block,
     OpPattern,
@@ -182,11 +182,12 @@ class _Builder:
         """Apply an op to an instance of the element for each operand."""
         outer = self.env
         lists = [outer[v] for v in block.own]
-        stays = numbers_stay(block) and any(getattr(y.type, "ndim", 1) for y in lists[0])
+        moved = block.own.index(moved_by(block.element)) if numbers_stay(block) else None
+        stays = moved is not None and any(x.type.ndim for x in lists[moved])
         operands = []
         for values in zip(*lists, strict=True):
-            if stays and not getattr(values[0].type, "ndim", 1):
-                operands.append(values[0])
+            if stays and moved is not None and not values[moved].type.ndim:
+                operands.append(values[moved])
                 continue
             self.env = {**outer, **dict(zip(block.own, values, strict=True))}
             operands.append(self.build(block.element))

@@ -29,7 +29,7 @@ def cancel_log_expo(a):
     [
         (
             rg.log(p) + rg.log(y) - z,
-            "nothing proves that y is nonnegative at log(p) + log(y)",
+            "nothing proves that y is nonnegative at log(p) + log(y) - z",
         ),
         (rg.log(x) + rg.log(y), "nothing proves that x is nonnegative at log(x) + log(y)"),
         (

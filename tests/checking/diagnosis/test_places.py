@@ -1,4 +1,4 @@
-"""Places near a match: every graph that just fails to match has one, and the search is exact."""
+"""Places near a match: where a relation fires no test fails, and near a side one does, by name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from relgraph.checking.diagnosis.reasons import KINDS
 from relgraph.checking.generators.cases import clauses_of
 from relgraph.checking.matching import match
 from relgraph.db.catalogue import THEMES, relations_of
+from relgraph.db.listing import both_directions
 from relgraph.ir.graph import toposort
 from tests.relations.agreement import graph_of
 from tests.relations.near_misses import near_misses
@@ -44,11 +45,13 @@ def test_a_graph_that_does_not_match_fails_a_test_by_name(theme):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_no_test_fails_where_a_relation_fires(theme):
-    for relation, graph in near(theme):
-        for node in toposort([graph]):
-            if match(relation, node) is not None:
-                (place, *_) = nearest_places(relation, [node])
-                assert place.reasons == (), (relation, node, place)
+    for relation in relations_of(theme):
+        for direction in both_directions(relation):
+            clause = clauses_of(direction)[0]
+            graph = graph_of(direction, clause, [clause])
+            if graph is not None and match(direction, graph) is not None:
+                (place, *_) = nearest_places(direction, [graph])
+                assert place.reasons == (), (direction, graph, place)
 
 
 def test_no_test_fails_on_the_graphs_of_sides():
