@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from relgraph.api.rewrite import leaves_out, query_of, selected
@@ -87,6 +87,12 @@ def why_not(
     outputs = graph.outputs if isinstance(graph, FunctionGraph) else as_outputs(
         graph.values() if isinstance(graph, dict) else graph
     )  # fmt: skip
+    if not outputs:
+        raise ArgumentError(
+            "why_not takes a graph, and this list has none",
+            fix="Pass a Variable, or a list with at least one.",
+        )
+    selected(None, nonfinite)  # raises for an unknown word
     alone = mode is None and include is None and exclude is None
     if leaves_out(item, nonfinite):
         reason = Reason(kinds.NONFINITE, _LEFT_OUT.format(item.label), _KEPT)
@@ -165,29 +171,36 @@ def _unselected(relation: Relation, query: RewriteDatabaseQuery | None, rewriter
     if other:
         what = f"the mode runs it in the other direction, as {other[0].label}"
         return Reason(kinds.DIRECTION, what, passed)
-    entries = list(_entries(relation))
-    if not entries:
+    held = list(_held(relation))
+    if not held:
         return Reason(kinds.MODE, f"no phase of rg.optdb runs {label}", passed)
     if query is None:
         return Reason(kinds.MODE, "it is not among the relations of the mode", passed)
-    for entry in entries:
-        own = entry.tags | entry.aliases | entry.excluded_by
-        blocking = sorted(query.exclude & own)
+    for phase, entry in held:
+        inner = query.subquery.get(phase, query)
+        own = entry.tags | entry.aliases | {phase}
+        blocking = sorted((inner.exclude & (own | entry.excluded_by)) | (query.exclude & {phase}))
         if blocking:
-            tags = "a tag" if len(blocking) == 1 else "tags"
-            are = "is" if len(blocking) == 1 else "are"
-            names = listed([repr(x) for x in blocking])
-            what = f"the mode excludes {names}, which {are} {tags} of {label}"
+            what = f"the mode excludes {_tags(blocking)} of {label}"
             advice = f"Exclude something narrower, or pass the relation: {passing(relation)}."
             return Reason(kinds.MODE, what, advice)
-    entry = entries[0]
+        lacking = sorted(inner.require - own)
+        if lacking:
+            what = f"the mode requires what {label} has not: {_tags(lacking)}"
+            return Reason(kinds.MODE, what, passed)
+    entry = held[0][1]
     what = f"the mode includes none of its tags: {', '.join(sorted(entry.tags))}"
     return Reason(kinds.MODE, what, f"Include it by name: include=[{entry.name!r}].")
 
 
-def _entries(relation: Relation) -> Iterator[Entry]:
-    """Yield the entries of a relation in the default database."""
+def _tags(names: Sequence[str]) -> str:
+    """Return tags as a message names them."""
+    return f"the {'tag' if len(names) == 1 else 'tags'} {listed([repr(x) for x in names])}"
+
+
+def _held(relation: Relation) -> Iterator[tuple[str, Entry]]:
+    """Yield the entries of a relation in the default database, with the names of their phases."""
     for database in default_database().databases():
         for entry in database.entries():
             if entry.item is relation:
-                yield entry
+                yield database.name, entry

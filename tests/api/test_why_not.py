@@ -119,6 +119,17 @@ def test_a_relation_left_out_is_looked_at_by_itself_too():
     assert [place.kind for place in answer.places] == ["mode", "number"]
 
 
+def test_what_a_query_requires_or_excludes_in_a_phase_is_named():
+    graph = rg.log(1 + x)
+    query = rg.mode("o4").requiring("exact")
+    reason = rg.why_not(graph, "log1p_addo", mode=query).reason
+    assert reason.kind == "mode" and "requires" in reason.text and "'exact'" in reason.text
+    inner = rg.Query(["fast_run"], exclude=["stabilization"])
+    query = rg.Query(["fast_run"], subquery={"stabilize": inner})
+    reason = rg.why_not(graph, "log1p_addo", mode=query).reason
+    assert reason.kind == "mode" and "excludes the tag 'stabilization'" in reason.text
+
+
 def test_the_other_direction_of_a_mode_is_named():
     answer = rg.why_not(A @ (v + w), forward("distribute_matmul_addo"), mode="o4")
     assert answer.reason.kind == "direction"

@@ -148,7 +148,7 @@ class NearMatch:
             for one in self.variable(op, own, way):
                 yield one, True
             return
-        cls = op.cls if isinstance(op, OpPattern) else type(op)
+        cls: Any = op.cls if isinstance(op, OpPattern) else type(op)
         if own is op:
             yield way, True
         elif type(own) is cls and cls.parameters and cls is not Elementwise:
