@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from relgraph.api.rewrite import leaves_out, query_of, selected
+from relgraph.api.rewrite import leaves_out, refined, selected
 from relgraph.checking.diagnosis import reasons as kinds
 from relgraph.checking.diagnosis.firing import of_graph, passing, unfired
 from relgraph.checking.diagnosis.reasons import Place, Reason, listed
@@ -13,14 +13,14 @@ from relgraph.checking.diagnosis.report import WhyNot
 from relgraph.db.default import default_database
 from relgraph.db.entries import Entry
 from relgraph.db.listing import every_row
-from relgraph.db.query import RewriteDatabaseQuery
+from relgraph.db.pipeline import Pipeline
 from relgraph.errors import ArgumentError, BudgetError, OscillationError
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph, as_outputs
 from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.derivation.derivation import recording
-from relgraph.rewriting.rewriters import GraphRewriter, as_item, flat, map_graph
+from relgraph.rewriting.rewriters import GraphRewriter, as_item, map_graph
 
 
 @traceable
@@ -97,25 +97,10 @@ def why_not(
     if leaves_out(item, nonfinite):
         reason = Reason(kinds.NONFINITE, _LEFT_OUT.format(item.label), _KEPT)
         return WhyNot(item, (), (of_graph(outputs, reason), *_alone(item, outputs)))
-    query = None
-    if alone:
-        rewriter = GraphRewriter([item])
-    elif mode is None or isinstance(mode, str | RewriteDatabaseQuery):
-        query = query_of(include, exclude, mode, nonfinite)
-        rewriter = default_database().query(query)
-    elif include is not None or exclude is not None:
-        raise ArgumentError(
-            "include= and exclude= refine a mode or a query, not other rewrites",
-            {"mode": mode},
-            "Refine the query in the list: mode=[relation, rg.mode('o4').including(...)].",
-        )
-    else:
-        rewriter = selected(mode, nonfinite)[0]
-        queries = [x for x in flat(mode) if isinstance(x, str | RewriteDatabaseQuery)]
-        query = query_of(name=queries[0], nonfinite=nonfinite) if queries else None
-    if item not in [x for s in rewriter.selections for x in s.relations]:
-        return WhyNot(item, (), (of_graph(outputs, _unselected(item, query, rewriter)),
-                                 *_alone(item, outputs)))  # fmt: skip
+    rewriter = GraphRewriter([item]) if alone else refined(include, exclude, mode, nonfinite)
+    if item not in _running(rewriter):
+        reason = _unselected(item, rewriter)
+        return WhyNot(item, (), (of_graph(outputs, reason), *_alone(item, outputs)))
     return _answer(item, outputs, rewriter)
 
 
@@ -162,12 +147,18 @@ def _relation(x: Any) -> Relation:
     return item
 
 
-def _unselected(relation: Relation, query: RewriteDatabaseQuery | None, rewriter: Any) -> Reason:
+def _running(rewriter: Any) -> list[Relation]:
+    """Return the relations that a rewriter applies."""
+    return [x for s in getattr(rewriter, "selections", ()) for x in s.relations]
+
+
+def _unselected(relation: Relation, rewriter: Any) -> Reason:
     """Return the reason where a mode does not select a relation."""
     label = relation.label
+    parts = [rewriter, *getattr(rewriter, "items", ())]
+    query = next((x.query for x in parts if isinstance(x, Pipeline)), None)
     passed = f"Pass it: {passing(relation)}."
-    running = [x for s in rewriter.selections for x in s.relations]
-    other = [x for x in running if x.forward is relation.forward]
+    other = [x for x in _running(rewriter) if x.forward is relation.forward]
     if other:
         what = f"the mode runs it in the other direction, as {other[0].label}"
         return Reason(kinds.DIRECTION, what, passed)

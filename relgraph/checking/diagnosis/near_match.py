@@ -151,7 +151,7 @@ class NearMatch:
         cls: Any = op.cls if isinstance(op, OpPattern) else type(op)
         if own is op:
             yield way, True
-        elif type(own) is cls and cls.parameters and cls is not Elementwise:
+        elif type(own) is cls and own.parameters and cls is not Elementwise:
             for one in self.parameters(op, own, way):
                 yield one, True
         else:
@@ -227,19 +227,20 @@ class NearMatch:
         op, factors = term.op, chained_args(term)
         if not factors or not isinstance(op, Op):
             return
-        free = self.rewrite.any_brackets and len(factors) > 2
-        if not free and (way.cost >= self.limit or (root and not self.rebrackets)):
-            return
         nodes, count = sequence(op, at), len(factors)
+        free = self.rewrite.any_brackets and count > 2
         if len(nodes) < max(count, 3):
             return
-        for window in _windows(nodes, count, whole=free or not root):
+        for window in _windows(nodes, count, parts=root and self.rebrackets):
+            allowed = free and window is nodes
+            if not allowed and way.cost >= self.limit:
+                continue
             for cuts in combinations(range(1, len(window)), count - 1):
                 self.spend(BUILT + len(window))
                 ends = zip((0, *cuts), (*cuts, len(window)), strict=True)
                 parts = tuple([apply_chain(op, window[i:j]) for i, j in ends])
                 pairs = list(zip(factors, parts, strict=True))
-                if free and window is nodes:
+                if allowed:
                     yield from self.all(pairs, way)
                 elif parts != at.inputs:
                     reason = kinds.other_brackets(term, at, apply_chain(op, parts))
@@ -394,13 +395,11 @@ class NearMatch:
         return isinstance(term, PatternVariable) and term.name in named
 
 
-def _windows(nodes: list[Variable], count: int, whole: bool) -> Iterator[list[Variable]]:
-    """Yield the factors of a product to give to a pattern: all of them, or some neighbours."""
-    if whole:
-        yield nodes
-        return
-    for start in range(len(nodes) - count + 1):
+def _windows(nodes: list[Variable], count: int, parts: bool) -> Iterator[list[Variable]]:
+    """Yield the factors of a product to give to a pattern: some neighbours, and then all."""
+    for start in range(len(nodes) - count + 1 if parts else 0):
         yield nodes[start : start + count]
+    yield nodes
 
 
 def size_of(term: Term) -> int:
