@@ -259,9 +259,11 @@ def _arrays_reached(
     """
     reached, left, fires = set[str](), dict[str, Variable](), False
     for dtypes in (("float64",), EVERY_DTYPE):
+        if reached and not left.keys() - reached:
+            break
         for graph, _, instance in sides_of(relation, clause, dtypes):
             arrays = [x.name for x in instance.inputs if _is_array(x)]
-            if fires and reached.issuperset(arrays) and not left.keys() - reached:
+            if fires and reached.issuperset(arrays):
                 continue
             if match(relation, graph) is not None:
                 fires = True
