@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.prove import prove as prove
+    from relgraph.api.why_not import why_not as why_not
     from relgraph.api.shared import Shared as Shared, shared as shared
     from relgraph.api.function_options import In as In
     from relgraph.checking.check import check as check
@@ -177,6 +178,7 @@ _LAZY = {
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
+    "why_not": "relgraph.api.why_not",
     "Function": "relgraph.api.function",
     "In": "relgraph.api.function_options",
     "Shared": "relgraph.api.shared",

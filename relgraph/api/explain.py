@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relgraph.api.rewrite import leaves_out, rewrite_graph
-from relgraph.checking.near_misses import near_miss
+from relgraph.checking.diagnosis.firing import unfired
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph, as_outputs
 from relgraph.ir.node import Variable
@@ -33,7 +33,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     Derivation
         Prints as a chain of equal graphs; ``check()`` replays it without the engine, and
         ``to_html(path)`` writes a page.  Of the first eight relations that you pass, ``unused`` has
-        those that fired nowhere, each with the reason.
+        those that fired nowhere, each with the reason; :func:`why_not` says more.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
         if leaves_out(relation, options.get("nonfinite", "assume")):
             unused[relation.label] = 'nonfinite="keep" leaves out what assumes finite values'
         elif relation.label not in used:
-            unused[relation.label] = near_miss(relation, before, after)
+            unused[relation.label] = str(unfired(relation, before, after, phases)[0])
     return Derivation(before, after, tuple(phases), tuple(unused.items()))
 
 

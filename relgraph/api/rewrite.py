@@ -107,20 +107,32 @@ def rewrite_graph(
     if relations:
         steps += _given(relations, nonfinite, strategy)
     if asked or (custom_rewrite is None and not relations):
-        if mode is None or isinstance(mode, str | RewriteDatabaseQuery):
-            steps.append(default_database().query(query_of(include, exclude, mode, nonfinite)))
-        elif include is not None or exclude is not None:
-            raise ArgumentError(
-                "include= and exclude= refine a mode or a query, not other rewrites",
-                {"mode": mode},
-                "Refine the query in the list: mode=[relation, rg.mode('o4').including(...)].",
-            )
-        else:
-            steps.append(selected(mode, nonfinite)[0])
+        steps.append(refined(include, exclude, mode, nonfinite))
     if custom_rewrite is not None:
         steps += _given((custom_rewrite,), nonfinite, strategy)
     rewriter = steps[0] if len(steps) == 1 else SequentialGraphRewriter(*steps)
     return map_graph(graph, rewriter)
+
+
+def refined(
+    include: str | Iterable[str] | None,
+    exclude: str | Iterable[str] | None,
+    mode: Any,
+    nonfinite: str,
+) -> Any:
+    """Return the rewriter of a mode with tags to include and exclude, as in :func:`rewrite_graph`.
+
+    Tags refine a name or a query; with any other rewrites they raise ArgumentError.
+    """
+    if mode is None or isinstance(mode, str | RewriteDatabaseQuery):
+        return default_database().query(query_of(include, exclude, mode, nonfinite))
+    if include is not None or exclude is not None:
+        raise ArgumentError(
+            "include= and exclude= refine a mode or a query, not other rewrites",
+            {"mode": mode},
+            "Refine the query in the list: mode=[relation, rg.mode('o4').including(...)].",
+        )
+    return selected(mode, nonfinite)[0]
 
 
 def query_of(

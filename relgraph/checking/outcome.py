@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.checking.branches.decisions import Branch
+from relgraph.checking.diagnosis.reasons import Place
 from relgraph.checking.matching import inputs_of
 from relgraph.errors import UnsoundRelationError
 from relgraph.ir.node import Variable
@@ -153,7 +154,9 @@ class Outcome:
     reached, unreached : tuple of Branch
         The branches on which the check compared the sides, and the others.
     scalars_only : tuple of Clause
-        Clauses that fire on scalars only, although arrays fit.
+        Clauses that fire only where an operand is a scalar, although arrays fit.
+    misses : tuple of (Clause, Place)
+        Clauses that fire on no array, each with the first test that fails on one.
     left_out : tuple of Variable
         Graphs of the matched side on which the direction is false and does not fire.
     loss : Loss or None
@@ -168,6 +171,7 @@ class Outcome:
     reached: tuple[Branch, ...] = ()
     unreached: tuple[Branch, ...] = ()
     scalars_only: tuple[Clause, ...] = ()
+    misses: tuple[tuple[Clause, Place], ...] = ()
     left_out: tuple[Variable, ...] = ()
     loss: Loss | None = None
     undefined: Counterexample | None = None

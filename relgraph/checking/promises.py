@@ -14,6 +14,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from relgraph.checking.diagnosis.places import nearest_places
+from relgraph.checking.diagnosis.reasons import BROADCAST, Place
 from relgraph.checking.evaluation import all_finite, close, evaluate, same
 from relgraph.checking.generators.arrays import draw, generator
 from relgraph.checking.generators.cases import (
@@ -226,21 +228,55 @@ def _drawn(
 
 
 def fires_on_arrays(relation: Relation) -> Outcome:
-    """Look for clauses that fire on scalar graphs, but on no arrays of their sides."""
+    """Look for clauses that fire on no array, or only where one of their operands is a scalar.
+
+    An operand that is always a scalar counts if arrays would have to be broadcast; a condition may
+    ask for scalars.  ``misses`` has the first test that failed on an array.
+    """
     clauses: list[Clause] = []
+    misses: list[tuple[Clause, Place]] = []
     for clause in clauses_of(relation):
-        fires = {False: 0, True: 0}
-        arrays = 0
-        for dtypes in (("float64",), EVERY_DTYPE):
-            for graph, _, instance in sides_of(relation, clause, dtypes):
-                is_array = any(x.ndim for x in instance.inputs)
-                arrays += is_array
-                fires[is_array] += match(relation, graph) is not None
-                if fires[True]:
-                    break
-        if arrays and fires[False] and not fires[True]:
+        reached, left, fires = _arrays_reached(relation, clause)
+        if not left:
+            continue
+        names = list(left)
+        places = nearest_places(relation, [left[names[0]]])
+        found = places and places[0].reasons
+        stretches = found and places[0].kind == BROADCAST
+        if fires and (stretches or not reached):
             clauses.append(clause)
-    return Outcome(scalars_only=tuple(clauses))
+        if found and (stretches or not reached):
+            misses.append((clause, places[0]))
+    return Outcome(scalars_only=tuple(clauses), misses=tuple(misses))
+
+
+def _arrays_reached(
+    relation: Relation, clause: Clause
+) -> tuple[set[str], dict[str, Variable], bool]:
+    """Return the inputs that are arrays where a clause fires, and the others, each with a graph.
+
+    The third value is True if it fires at all.
+    """
+    reached, left, fires = set[str](), dict[str, Variable](), False
+    for dtypes in (("float64",), EVERY_DTYPE):
+        if reached and not left.keys() - reached:
+            break
+        for graph, _, instance in sides_of(relation, clause, dtypes):
+            arrays = [x.name for x in instance.inputs if _is_array(x)]
+            if fires and reached.issuperset(arrays):
+                continue
+            if match(relation, graph) is not None:
+                fires = True
+                reached.update(arrays)
+            elif graph.op is not None:
+                for name in arrays:
+                    left.setdefault(name, graph)
+    return reached, {name: x for name, x in left.items() if name not in reached}, fires
+
+
+def _is_array(x: Input) -> bool:
+    """Return True for an input of several elements, or of an unknown number."""
+    return any(size != 1 for size in x.type.shape)
 
 
 def keeps_equal_sizes(relation: Relation) -> Outcome:

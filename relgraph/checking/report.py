@@ -23,6 +23,9 @@ _SAMPLE_ADVICE = (
     "Give numbers that take it, as in rg.check(relation, samples={'x': [1e5]}), or add a condition "
     "(where=) that leaves it out, such as rg.positiveo(x)."
 )
+_UNTRIED_ADVICE = (
+    "Either its conditions are never proved, or none of the tried shapes and dtypes fit."
+)
 _BROADCAST_ADVICE = (
     "With ops that are not elementwise, broadcast operands do not match: if the relation also "
     "holds for arrays, declare broadcast=, with the names of the operands or '*'."
@@ -58,7 +61,11 @@ class RelationReport:
     undefined : mapping of str to Counterexample
         An example for each direction that is undefined where the graph that it matches is not.
     scalars_only : mapping of str to tuple of Clause
-        For each direction, clauses that fire on scalars only, although arrays fit.
+        For each direction, clauses that fire only where an operand is a scalar, although arrays
+        fit.
+    misses : mapping of str to tuple of (Clause, Place)
+        For each direction, clauses that fire on no array, each with the first test that fails on
+        one.
     """
 
     def __init__(
@@ -78,6 +85,7 @@ class RelationReport:
         self.unreached = self._of_outcomes(lambda o: o.unreached)
         self.left_out = self._of_outcomes(lambda o: o.left_out)
         self.scalars_only = self._of_outcomes(lambda o: o.scalars_only)
+        self.misses = self._of_outcomes(lambda o: o.misses)
         each = [(label, o) for label, by_name in outcomes.items() for o in by_name.values()]
         self.unstable = {label: o.loss for label, o in each if o.loss is not None}
         self.undefined = {label: o.undefined for label, o in each if o.undefined is not None}
@@ -166,19 +174,30 @@ class RelationReport:
             if self.unreached:
                 what = f"{self.relation.name} is undecided: no sample takes a branch of its sides"
                 return what, rows, _SAMPLE_ADVICE
-            return (
-                f"{self.relation.name} fires on scalars only, and on no array",
-                rows,
-                _BROADCAST_ADVICE,
-            )
+            what = f"{self.relation.name} fires on scalars only, and on no array"
+            return what, rows + self._missed(), _BROADCAST_ADVICE
         if self.tried:
             what = f"{self.relation.name} could not be tried in full: this was never compared"
             rows += [(label, c) for label, idle in self.untried.items() for c in idle]
-        return (
-            what,
-            rows,
-            "Either its conditions are never proved, or none of the tried shapes and dtypes fit.",
-        )
+        missed = self._missed()
+        if self.misses.keys() >= self.outcomes.keys():
+            what = f"{self.relation.name} fires on no array"
+        return what, rows + missed, self._advice() if missed else _UNTRIED_ADVICE
+
+    def _missed(self) -> list[tuple[str, object]]:
+        """Return a row for each direction that fires on no array, with the test that fails."""
+        rows: list[tuple[str, object]] = []
+        for label, misses in self.misses.items():
+            for _, place in misses[:2]:
+                rows.append(
+                    (f"{label}, on arrays", f"at {_typed(place.node)}, {place.reason.text}")
+                )
+        return rows
+
+    def _advice(self) -> str:
+        """Return what would make the first clause fire that fires on no array."""
+        ((_, place), *_), *_ = self.misses.values()
+        return place.reason.advice
 
     def __repr__(self) -> str:
         if self.counterexample is not None:

@@ -46,13 +46,7 @@ def proved(
     limit = LIMIT + 4 * (len(ends) + len(roots))
     if ends and not _unknown(ends) and _sized(built, ends, limit):
         return built  # every size is known, and the ops took them
-    equalities = Equalities()
-    if len(roots) > 1:
-        equalities.together(roots)
-    replaced = _region(roots, frozenset(ends), limit)
-    for x in (*replaced, *ends):
-        equalities.learn(x)
-    region = _region((built,), replaced.keys() | ends.keys(), limit)
+    replaced, region, equalities = _compared(built, roots, ends, limit)
     if len(region) >= limit or not all(map(equalities.implies, region)):
         return None
     if not uniform:
@@ -60,6 +54,32 @@ def proved(
     changed = _changed(built, region, roots, replaced)
     holds = not _stretches(changed, numbers) and all(lawful(x, built, changed) for x in roots)
     return built if holds else None
+
+
+def unequal_sizes(
+    built: Variable, place: Variable | Sequence[Variable], bound: Iterable[Any]
+) -> Variable | None:
+    """Return the first application of a result whose sizes are not shown to be equal, or None.
+
+    The arguments are those of :func:`proved`.
+    """
+    ends = nodes_of(bound)
+    roots = (place,) if isinstance(place, Variable) else tuple(place)
+    _, region, equalities = _compared(built, roots, ends, LIMIT + 4 * (len(ends) + len(roots)))
+    return next((x for x in reversed(region) if not equalities.implies(x)), None)
+
+
+def _compared(
+    built: Variable, roots: Sequence[Variable], ends: dict[Variable, None], limit: int
+) -> tuple[dict[Variable, None], dict[Variable, None], Equalities]:
+    """Return the nodes of what is replaced, those of the result, and the sizes known equal."""
+    equalities = Equalities()
+    if len(roots) > 1:
+        equalities.together(roots)
+    replaced = _region(roots, frozenset(ends), limit)
+    for x in (*replaced, *ends):
+        equalities.learn(x)
+    return replaced, _region((built,), replaced.keys() | ends.keys(), limit), equalities
 
 
 def as_known(type_: TensorType, like: TensorType, place: Variable | Sequence[Variable]) -> bool:

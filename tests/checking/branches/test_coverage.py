@@ -210,6 +210,37 @@ def test_a_relation_that_fires_on_scalars_only_is_not_true():
     assert report.counterexample.values["x"].size == 0  # which has no maximum
 
 
+def test_an_operand_that_can_be_no_array_is_told_and_why():
+    @rg.identity(specials="assumes_finite")
+    def lift_sumo(x, y):
+        """sum(x sum(y)) = sum(x) sum(y)."""
+        return rg.sum(x * rg.sum(y)), rg.sum(x) * rg.sum(y)
+
+    report = rg.check(lift_sumo)  # y may be an array, but not x
+    assert not report
+    assert "fires on scalars only, and on no array" in str(report)
+    ((_, place),) = report.misses["lift_sumo"]
+    assert place.kind == "broadcast"
+    assert place.reason.text in str(report)
+
+
+def test_a_relation_that_fires_on_no_array_says_why():
+    @rg.identity(specials="assumes_finite")
+    def log_scaledo(x):
+        """log(exp(x) sum(x)) = x + log(sum(x)), of rows."""
+        total = rg.sum(x, axis=-1, keepdims=True)
+        return rg.log(rg.exp(x) * total), x + rg.log(total)
+
+    report = rg.check(log_scaledo)
+    assert not report
+    first, *_, last = str(report).splitlines()
+    assert first == "log_scaledo fires on no array"
+    assert "would be broadcast" in str(report)
+    assert 'broadcast="*"' in last
+    with pytest.raises(rg.errors.RelationError, match="fires on no array"):
+        report.raise_()
+
+
 def test_a_singular_matrix_asks_for_invertibility():
     @rg.identity(specials="assumes_finite")
     def woodburyo(A, U, C, V):

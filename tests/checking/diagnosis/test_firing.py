@@ -27,9 +27,19 @@ def cancel_log_expo(a):
 @pytest.mark.parametrize(
     ("graph", "reason"),
     [
-        (rg.log(p) + rg.log(y) - z, "no proof of nonnegative(a) at log(p) + log(y)"),
-        (rg.log(x) + rg.log(y), "no proof of nonnegative(a), nonnegative(b) at log(x) + log(y)"),
-        (rg.sin(x) + rg.log(y), "no node matches log(a) + log(b)"),
+        (
+            rg.log(p) + rg.log(y) - z,
+            "nothing proves that y is nonnegative at log(p) + log(y) - z",
+        ),
+        (rg.log(x) + rg.log(y), "nothing proves that x is nonnegative at log(x) + log(y)"),
+        (
+            rg.sin(x) + rg.log(p),
+            "sin(x) stands where the pattern has log(a) at sin(x) + log(p)",
+        ),
+        (
+            rg.sin(x),
+            "no node of the graph matches log(a) + log(b): add does not occur in it",
+        ),
     ],
 )
 def test_the_condition_that_is_not_proved_is_named(graph, reason):
@@ -41,7 +51,7 @@ def test_the_condition_that_is_not_proved_is_named(graph, reason):
 
 def test_the_reverse_is_named_as_such():
     derivation = rg.explain(rg.log(p * x), log_producto.reversed)
-    reason = "no proof of nonnegative(a) at log(p * x)"
+    reason = "nothing proves that x is nonnegative at log(p * x)"
     assert derivation.unused == (("log_producto.reversed", reason),)
 
 
@@ -60,7 +70,7 @@ def test_another_relation_may_fire_first():
     assert derivation.after == (x + 1,)
     ((name, reason),) = derivation.unused
     assert name == "log_exp_zeroo"
-    assert reason.startswith("others fire first at log(exp(x))")
+    assert reason == "cancel_log_expo fires first at log(exp(x))"
 
 
 def test_what_a_setting_leaves_out_is_named():
@@ -85,8 +95,8 @@ def test_a_condition_may_guard_another():
         """-(-a) = a, of square matrices."""
         return rg.negative(rg.negative(a)), a
 
-    ((_, reason),) = rg.explain(rg.negative(rg.negative(x)), negate_twiceo).unused
-    assert "_is_matrix" in reason and "_is_square" in reason
+    place, *_ = rg.why_not(rg.negative(rg.negative(x)), negate_twiceo).places
+    assert "_is_matrix" in place.reasons[0].text and "_is_square" in place.reasons[1].text
     wide = rg.matrix("wide", shape=(2, 3))
     ((_, reason),) = rg.explain(rg.negative(rg.negative(wide)), negate_twiceo).unused
     assert "_is_matrix" not in reason and "_is_square" in reason
