@@ -7,20 +7,9 @@ from typing import Any
 
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
-from relgraph.ir.infix import ATOM, infix_text
+from relgraph.ir.infix import infix_text
 from relgraph.ir.node import Variable
-
-SIGN = 13  # that of a minus sign
-_WIDTH = 100
-
-
-class Text(str):
-    """A text that a console or notebook shows without quotes."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+from relgraph.viz.display import Text
 
 
 def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
@@ -49,27 +38,18 @@ def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     t0 = exp(x)
     t0 + t0 * 2
     """
+    from relgraph.ir.statements import statements
+
     nodes = _outputs_of(outputs)
-    wanted = set(nodes)
-    order = toposort(nodes)
-    uses: dict[Variable, int] = dict.fromkeys(order, 0)
-    for x in order:
-        for operand in x.inputs:
-            uses[operand] += 1
-    texts: dict[Variable, tuple[str, int]] = {}
-    lines: list[str] = []
-    for x in order:
-        text = infix_text(x, [texts[i] for i in x.inputs])
-        last = x in wanted and uses[x] == 0
-        if x.inputs and not last and (uses[x] > 1 or len(text[0]) > _WIDTH):
-            name = f"t{len(lines)}"
-            lines.append(f"{name} = {text[0]}")
-            text = (name, ATOM)
-        texts[x] = text
-    labels = list(names) if names is not None else []
-    for i, x in enumerate(nodes):
-        lines.append(f"{labels[i]} = {texts[x][0]}" if labels else texts[x][0])
-    return Text("\n".join(lines))
+    lines = statements(toposort(nodes), nodes)
+    labels = [*[x.name for x in lines[: len(lines) - len(nodes)]], *(names or ())]
+    labels += [""] * (len(lines) - len(labels))
+    return Text(
+        "\n".join(
+            f"{label} = {x.text}" if label else x.text
+            for label, x in zip(labels, lines, strict=True)
+        )
+    )
 
 
 def dprint(outputs: Any) -> Text:

@@ -49,6 +49,7 @@ class SparseMatmul(Op):
     name = "sparse_matmul"
     arity = 2
     symbol = "@"
+    latex = r"#1 \, #2"
     precedence = 12
     sparse = True
     returns_new_array = True

@@ -7,17 +7,19 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
-from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
-from relgraph.ir.cost import compared_flops
+from relgraph.errors import ArgumentError, VerifyError, kind_of
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
+from relgraph.rewriting.derivation.display import described
 from relgraph.rewriting.derivation.packing import Packing, Unpacking
 from relgraph.rewriting.derivation.passes import LISTENER, Pass
 from relgraph.rewriting.derivation.replay import FIX, Checker
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection, selection_of
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Element, text
 
 
 @record
@@ -125,7 +127,7 @@ class Phase:
 
 
 @record
-class Derivation:
+class Derivation(Displayed):
     """How a graph became another one: a chain of equal graphs, with the relation of each step.
 
     Attributes
@@ -181,19 +183,41 @@ class Derivation:
         return iter(self.steps)
 
     def __str__(self) -> str:
-        lines = [f"    {brief(x)}" for x in self.before]
-        number = 0
-        for phase in self.phases:
-            if isinstance(phase, Pass):
-                lines.extend(phase.lines())
-            for step in phase.steps:
-                number += 1
-                lines.append(f"{number}. {step}")
-        cost = compared_flops(self.before, self.after)
-        lines.append(f"result, {count_of(number, 'step')}, {cost}")
-        lines.extend(f"    {brief(x)}" for x in self.after)
-        lines.extend(f"not used: {name}, {reason}" for name, reason in self.unused)
-        return "\n".join(lines)
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def text(self, lines: int | None = 200) -> str:
+        """Return the chain of equal graphs as text, which names shared parts once.
+
+        Parameters
+        ----------
+        lines : int, optional
+            How many lines to write; the rest is counted by relation.  None writes all steps.
+
+        Returns
+        -------
+        str
+            For each step its relations, the place (``[.]`` stands for what changed), and the parts
+            of the graph that changed.
+
+        Examples
+        --------
+        >>> import relgraph as rg
+        >>> x = rg.vector("x")
+        >>> print(rg.explain(rg.log(rg.exp(x)) + 1, include=["canonicalize"]).text())
+            log(exp(x)) + 1
+        1. cancel_log_expo, in [.] + 1
+            log(exp(x))
+          = x
+        result, 1 step, 5376 -> 256 flops at n = 256
+            x + 1
+        """
+        return text(described(self, lines))
+
+    def _document(self) -> list[Element]:
+        return described(self)
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write the derivation to a self-contained HTML page.
