@@ -112,6 +112,7 @@ from relgraph.settings import config as config
 # fmt: on
 
 if TYPE_CHECKING:
+    from relgraph.api.draw import draw as draw
     from relgraph.api.explain import explain as explain
     from relgraph.api.explain import profile_rewrites as profile_rewrites
     from relgraph.api.function import (
@@ -166,6 +167,7 @@ _LAZY = {
     "catalogue": "relgraph.db.listing",
     "cost": "relgraph.costs.program",
     "check": "relgraph.checking.check",
+    "draw": "relgraph.api.draw",
     "explain": "relgraph.api.explain",
     **dict.fromkeys(
         ("grad", "jvp", "linearize", "value_and_grad", "vjp"), "relgraph.api.gradients"

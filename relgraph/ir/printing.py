@@ -40,7 +40,7 @@ def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     """
     from relgraph.ir.statements import statements
 
-    nodes = _outputs_of(outputs)
+    nodes = outputs_of(outputs)
     lines = statements(toposort(nodes), nodes)
     labels = [*[x.name for x in lines[: len(lines) - len(nodes)]], *(names or ())]
     labels += [""] * (len(lines) - len(labels))
@@ -78,7 +78,7 @@ def dprint(outputs: Any) -> Text:
     lines: list[str] = []
     labels: dict[Variable, int] = {}
     # (node, depth marks of the line, marks for its operands)
-    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(_outputs_of(outputs))]
+    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(outputs_of(outputs))]
     while stack:
         node, lead, below = stack.pop()
         if not node.inputs:
@@ -99,7 +99,7 @@ def dprint(outputs: Any) -> Text:
     return Text("\n".join(lines))
 
 
-def _outputs_of(x: Any) -> tuple[Variable, ...]:
+def outputs_of(x: Any) -> tuple[Variable, ...]:
     """Return the outputs of a graph, of a compiled function, or those in a container."""
     if isinstance(x, Variable):
         return (x,)

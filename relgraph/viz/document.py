@@ -65,10 +65,11 @@ class Facts(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Blocks that HTML shows on a click; a terminal shows the summary alone."""
+    """Elements that HTML shows on a click, also on one on a link; a terminal shows the summary."""
 
     summary: str
     elements: tuple[Element, ...]
+    link: str = ""
 
 
 class Graphic(NamedTuple):
@@ -111,7 +112,7 @@ def _line(element: Element, colour: bool) -> str:
             return _facts(rows, colour)
         case Table(text=""):
             return _table(element, colour)
-        case Fold(summary, _):
+        case Fold(summary):
             return _painted(summary, DIM, colour)
     return element.text
 

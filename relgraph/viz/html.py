@@ -44,6 +44,27 @@ def fragment(elements: Iterable[Element]) -> str:
     return f'<div class="relgraph"><style>{STYLE}</style>{body(elements)}</div>'
 
 
+def page(title: str, elements: Iterable[Element]) -> str:
+    """Return a document as an HTML page of its own, which fetches nothing.
+
+    Parameters
+    ----------
+    title : str
+        What the window is called.
+    elements : iterable of Element
+        The document.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
+        f"</title></head>\n<body>{fragment(elements)}</body></html>\n"
+    )
+
+
 def body(elements: Iterable[Element]) -> str:
     """Return the elements of a document without their style."""
     return "".join(map(_element, elements))
@@ -67,8 +88,10 @@ def _element(element: Element) -> str:
                 for name, value in rows
             )
             return f"<table>{cells}</table>"
-        case Fold(summary, elements):
-            return f"<details><summary>{escape(summary)}</summary>{body(elements)}</details>"
+        case Fold(summary, elements, link):
+            # Browsers open what encloses the target of a link.
+            inside = f'<div id="{escape(link)}">{body(elements)}</div>' if link else body(elements)
+            return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
         case Graphic(svg, _):
             return svg
 
