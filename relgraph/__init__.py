@@ -31,7 +31,7 @@ from relgraph.ir.node import (
     constant as constant,
 )
 from relgraph.ir.op import Op as Op
-from relgraph.ir.printing import dprint as dprint, pprint as pprint
+from relgraph.ir.printing import dprint as dprint, latex as latex, pprint as pprint
 from relgraph.ir.types import TensorType as TensorType
 from relgraph.ir.verify import verify as verify
 from relgraph.numpy import (

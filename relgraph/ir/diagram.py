@@ -91,7 +91,7 @@ def _node(x: Variable, output: bool, mark: str, note: str, end: bool) -> Node:
     kinds = [mark] if mark else []
     kinds += ["input"] if not x.inputs else []
     kinds += ["output"] if output else []
-    text = brief(x, 12) if end else label(x)
+    text = brief(x, 5) if end else label(x)
     lines = [_cut(text), str(x.type), *([note] if note else [])]
     return Node(tuple(lines), described(x), tuple(kinds))
 

@@ -177,9 +177,9 @@ class Variable(_Slots, Operators, Displayed):
         return described(toposort(self), (self,))
 
     def _latex(self) -> str:
-        from relgraph.ir.latex import latex_of
+        from relgraph.ir.statements import latex
 
-        return latex_of(self)
+        return latex(toposort(self), (self,))
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -9,7 +9,7 @@ from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
 from relgraph.ir.infix import infix_text
 from relgraph.ir.node import Variable
-from relgraph.viz.display import Text
+from relgraph.viz.display import Displayed, Text
 
 
 def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
@@ -97,6 +97,35 @@ def dprint(outputs: Any) -> Text:
                 (operand, below + ("└─ " if end else "├─ "), below + ("   " if end else "│  "))
             )
     return Text("\n".join(lines))
+
+
+def latex(what: Any) -> Text:
+    r"""Return a graph or a relation as LaTeX, without dollar signs.
+
+    Parameters
+    ----------
+    what : Variable, iterable of Variable, FunctionGraph, Function or Relation
+        A graph, whose shared nodes get names, of which the last 40 are written; or a relation,
+        whose clauses are written as equations with their conditions.
+
+    Returns
+    -------
+    Text
+        A str: one formula, or lines in an ``aligned`` environment.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> A, x = rg.matrix("A"), rg.vector("x")
+    >>> rg.latex(rg.inv(A.mT) @ rg.sqrt(x / 2))
+    \left(A^{\top}\right)^{-1} \, \sqrt{\frac{x}{2}}
+    """
+    if isinstance(what, Displayed) and (written := what._latex()):
+        return Text(written)
+    from relgraph.ir import statements
+
+    outputs = outputs_of(what)
+    return Text(statements.latex(toposort(outputs), outputs))
 
 
 def outputs_of(x: Any) -> tuple[Variable, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # characters of a statement, beyond which a part of it gets a name
 SHOWN = 40  # statements of a display
+_LAST = 10  # of these, the last ones if there are more
 INPUTS = 12  # inputs of a display
 
 
@@ -80,12 +81,13 @@ def described(order: Sequence[Variable], outputs: Sequence[Variable]) -> list[El
         At most 40 statements and 12 inputs.
     """
     every = statements(order, outputs)
-    kept = every if len(every) <= SHOWN else [*every[: SHOWN - 10], *every[-10:]]
-    elements: list[Element] = [Formula(latex_lines(kept, every, typed=True), _text(kept))]
-    if len(kept) < len(every):
-        elements.append(
-            Note(f"... {len(every) - len(kept)} more statements; rg.pprint(graph) has all of them")
-        )
+    parts = [every] if len(every) <= SHOWN else [every[: SHOWN - _LAST], every[-_LAST:]]
+    elements: list[Element] = []
+    for part in parts:
+        if elements:
+            rest = len(every) - SHOWN
+            elements.append(Note(f"... {rest} more statements; rg.pprint(graph) has all of them"))
+        elements.append(Formula(latex_lines(part, every, typed=True), _text(part)))
     inputs: list[Any] = [x for x in order if hasattr(x, "facts") and not x.inputs]
     if inputs and not (len(outputs) == 1 and inputs == list(outputs)):
         rows = [(x.name, " ".join([str(x.type), *sorted(x.facts)])) for x in inputs[:INPUTS]]

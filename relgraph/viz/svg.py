@@ -66,18 +66,20 @@ class _Drawn(NamedTuple):
     height: float
 
 
-def svg(diagrams: Sequence[Diagram]) -> str:
+def svg(diagrams: Sequence[Diagram], styled: bool = True) -> str:
     """Return diagrams side by side as one SVG image.
 
     Parameters
     ----------
     diagrams : sequence of Diagram
         From left to right.
+    styled : bool
+        Whether it holds its style; a page with many pictures has :data:`STYLE` once.
 
     Returns
     -------
     str
-        An ``svg`` element with its style.
+        An ``svg`` element.
     """
     parts: list[str] = []
     left, height = _MARGIN, 0.0
@@ -90,7 +92,7 @@ def svg(diagrams: Sequence[Diagram]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="relgraph-graph" role="img" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">'
-        f"<style>{STYLE}</style>{''.join(parts)}</svg>"
+        f"{f'<style>{STYLE}</style>' if styled else ''}{''.join(parts)}</svg>"
     )
 
 

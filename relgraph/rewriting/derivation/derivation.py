@@ -220,7 +220,11 @@ class Derivation(Displayed):
         return described(self)
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the derivation to a self-contained HTML page.
+        """Write the derivation to one HTML file, which fetches nothing.
+
+        A slider, and the arrow keys, go through the steps.  Each shows the relation in mathematics,
+        the values of its variables and conditions, costs, and pictures of what it replaced (red)
+        and what is new (green).
 
         Parameters
         ----------
@@ -232,43 +236,15 @@ class Derivation(Displayed):
         ArgumentError
             For what is no path.
         """
-        from html import escape
-
         if not isinstance(path, str | PathLike):
             raise ArgumentError(
                 f"to_html takes the path of a file, not {kind_of(path)}",
                 fix='Write derivation.to_html("rewrite.html").',
             )
+        from relgraph.rewriting.derivation.page import page
 
-        rows = "\n".join(
-            f"<tr><td>{number}</td><td>{escape(name)}</td>"
-            f"<td><code>{escape(brief(before))}</code></td>"
-            f"<td><code>{escape(brief(after))}</code></td></tr>"
-            for number, name, before, after in self._rows()
-        )
-        graphs = " ; ".join(escape(brief(x)) for x in self.before)
-        results = " ; ".join(escape(brief(x)) for x in self.after)
-        text = (
-            "<!doctype html><meta charset='utf-8'><title>derivation</title>"
-            "<style>body{font-family:sans-serif}td{padding:.3em .8em;vertical-align:top}"
-            "code{white-space:pre-wrap}</style>"
-            f"<p><code>{graphs}</code></p><table><tr><th></th><th>relation</th><th>from</th>"
-            f"<th>to</th></tr>\n{rows}</table><p><code>{results}</code></p>\n"
-        )
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def _rows(self) -> Iterator[tuple[str, str, Variable, Variable]]:
-        """Yield steps with their numbers, and what passes changed, with names and graphs."""
-        number = 0
-        for phase in self.phases:
-            if isinstance(phase, Pass):
-                for old, new in zip(phase.before, phase.after, strict=True):
-                    if old is not new:
-                        yield "", phase.name, old, new
-            for step in phase.steps:
-                number += 1
-                yield str(number), ", ".join(step.relations), step.before, step.after
+            file.write(page(self))
 
     def check(self) -> None:
         """Replay the steps independently of the engine.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from relgraph.errors import count_of
@@ -87,7 +87,8 @@ def frames(phase: Phase, first: int = 1) -> Iterator[Frame]:
             yield Frame(number, step, None, None)
 
 
-def _entries(derivation: Derivation) -> Iterator[Frame | Pass]:
+def entries(derivation: Derivation) -> Iterator[Frame | Pass]:
+    """Yield the steps of a derivation in their graphs, and the passes between them."""
     number = 1
     for phase in derivation.phases:
         if isinstance(phase, Pass):
@@ -101,7 +102,7 @@ def _shown(derivation: Derivation, names: Names, spare: int | None) -> Iterator[
     """Yield the entries that fit into the lines that are left, and what the others were."""
     left = Counter(_uses(derivation))
     budget = 0 if spare is None else spare - 1
-    for entry in _entries(derivation):
+    for entry in entries(derivation):
         elements = names.entry(entry)
         height = _height(elements)
         if spare is not None and height > budget:
@@ -167,7 +168,7 @@ class Names:
             return elements
         step = entry.step
         times = f" x{step.uses}" if step.uses > 1 else ""
-        inside = context(entry)
+        inside = context(entry, self._names)
         where = f", in {inside}" if inside else ""
         heading = Heading(f"{entry.number}. {', '.join(step.relations)}{times}{where}")
         return [heading, *self.change(step.before, step.after)]
@@ -225,17 +226,18 @@ def _repeated(node: Variable) -> list[Variable]:
     return [x for x in order if x.inputs and uses[x] > 1]
 
 
-def context(frame: Frame) -> str:
+def context(frame: Frame, names: Mapping[Variable, str]) -> str:
     """Return what surrounds the node that a step replaces; "" for a whole output."""
     if frame.before is None:
         return ""
     node = top = frame.step.before
+    known = {**names, node: HOLE}
     for _ in range(_LEVELS):
         users = [x for x in toposort(frame.before) if top in x.inputs]
         if len(users) != 1 or top in frame.before:
             break
-        wider = brief(users[0], _NODES // 3, {node: HOLE})
+        wider = brief(users[0], _NODES // 3, known)
         if HOLE not in wider:
             break
         top = users[0]
-    return "" if top is node else brief(top, _NODES // 3, {node: HOLE})
+    return "" if top is node else brief(top, _NODES // 3, known)
