@@ -75,7 +75,7 @@ class Drawing(Displayed):
         Examples
         --------
         >>> import relgraph as rg
-        >>> rg.draw(rg.exp(rg.vector("x"))).save(tmp_path / "graph.svg")
+        >>> rg.draw(rg.exp(rg.vector("x"))).save("graph.svg")
         """
         ending = fspath(path).rpartition(".")[2].lower() if isinstance(path, str | PathLike) else ""
         if ending in ("svg", "html"):
@@ -113,7 +113,7 @@ def _converter(ending: str) -> Callable[[bytes], bytes]:
             subprocess.run(command, input=data, capture_output=True, check=True).stdout
         )
     convert = cairosvg.svg2png if ending == "png" else cairosvg.svg2pdf
-    return lambda data: convert(bytestring=data)  # type: ignore[no-any-return]
+    return lambda data: convert(bytestring=data)
 
 
 @traceable

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from relgraph.ir.infix import ATOM, Style, brief, constant_text
+from relgraph.ir.infix import ATOM, SIGN, Style, brief, constant_text
 from relgraph.viz.mathml import GREEK
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def applied_latex(op: Op, operands: list[tuple[str, int]]) -> tuple[str, int]:
         return before + (rf"\left({text}\right)" if loose else text)
 
     written = _ARGUMENT.sub(put, op.latex)
-    return written, (rank if is_open else ATOM)
+    if is_open:
+        return written, rank
+    return written, (SIGN if written.startswith(r"\frac") else ATOM)  # a power of it is bracketed
 
 
 def call_latex(

@@ -69,8 +69,8 @@ class RewriteProfile(Displayed):
         ]  # fmt: skip
         table = Table(("relation", "fired", "tried", "ms"), tuple(rows), frozenset((1, 2, 3)))
         idle = len(self.counts) - len(fired)
-        rest = f"{count_of(idle, 'other relation')} fired nowhere; print(...) lists all"
-        return [table, *([Note(rest)] if idle else [])]
+        rest = f"{count_of(idle, 'relation')} fired nowhere; print(...) lists all"
+        return [*([table] if rows else []), *([Note(rest)] if idle else [])]
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def formula(lines: Iterable[tuple[str, str]]) -> str:
         f'{mathml(left)}</mtd><mtd style="text-align:left">{mathml(right)}</mtd></mtr>'
         for left, right in lines
     )
-    table = f'<mtable columnalign="right left">{rows}</mtable>'
+    table = f'<mtable displaystyle="true" columnalign="right left">{rows}</mtable>'
     return f'<div><math displaystyle="true">{table}</math></div>'
 
 

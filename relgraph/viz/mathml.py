@@ -11,7 +11,7 @@ from html import escape
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|[A-Za-z]+|\s+|.", re.DOTALL)
 SYMBOLS = {
-    r"\cdot": "⋅", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨",
+    "-": "−", r"\cdot": "⋅", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨",
     r"\neg": "¬", r"\oplus": "⊕", r"\top": "⊤", r"\ldots": "…", r"\infty": "∞", r"\bmod": "mod",
     r"\lfloor": "⌊", r"\rfloor": "⌋", r"\lceil": "⌈", r"\rceil": "⌉", r"\ll": "≪", r"\gg": "≫",
     r"\to": "→", r"\langle": "⟨", r"\rangle": "⟩", r"\{": "{", r"\}": "}", r"\_": "_",
@@ -25,7 +25,7 @@ GREEK = {
     r"\Phi": "Φ", r"\Psi": "Ψ", r"\Omega": "Ω",
 }  # fmt: skip
 _ENDS = ("}", r"\right")
-_SPACES = {r"\,", r"\;", r"\quad", r"\displaystyle"}
+_SPACES = {r"\,": "0.17em", r"\quad": "1em"}
 
 
 def mathml(latex: str) -> str:
@@ -97,7 +97,7 @@ class _Reader:
         if token == r"\text":
             return f"<mtext>{escape(self.raw())}</mtext>"
         if token in _SPACES:
-            return '<mspace width="0.17em"/>'
+            return f'<mspace width="{_SPACES[token]}"/>'
         if token in GREEK:
             return f"<mi>{GREEK[token]}</mi>"
         if token[0].isdigit():

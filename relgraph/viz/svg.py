@@ -158,10 +158,10 @@ class _Placed:
             if c < len(diagram.groups):
                 self.frames.append((x - width / 2, upper, width, height))
                 upper += _HEAD
-            for i, (a, b) in zip(members, layout.centres, strict=True):
-                self.centres[i] = (left + a, upper + b)
-            for (a, b), bends in layout.bends.items():
-                edge = members[int(a)], members[int(b)]
+            for i, (p, q) in zip(members, layout.centres, strict=True):
+                self.centres[i] = (left + p, upper + q)
+            for (one, two), bends in layout.bends.items():
+                edge = members[one], members[two]
                 self._bends[edge] = [(left + p, upper + q) for p, q in bends]
 
     def path(self, edge: Edge) -> list[Point]:

@@ -78,7 +78,7 @@ DISPLAYS = {
     "a derivation": lambda: rg.explain(mixed(), mode="o4"),
     "a derivation with what was not used": lambda: rg.explain(x + y, distribute_matmulo),
     "a derivation of many steps": lambda: rg.explain(nested(240), mode="fast_run"),
-    "a profile": lambda: rg.profile_rewrites(rg.exp(x) * rg.exp(y), include=["specialize"]),
+    "a profile": lambda: rg.profile_rewrites(rg.log(rg.exp(x)) * rg.log(rg.exp(y)), mode="o4"),
     "a query": lambda: rg.Query(["fast_run"], exclude="a", subquery={"b": rg.Query(["c"])}),
     "a catalogue": lambda: rg.catalogue("trace_transposeo"),
     "an empty catalogue": lambda: rg.catalogue("softmux"),

@@ -23,6 +23,8 @@ x, y, x1, alpha, beta_2, scale = rg.vectors("x y x1 alpha beta_2 scale", shape=(
         ((x + y) * 2, r"\left(x + y\right) \cdot 2"),
         (x - (y - x), r"x - \left(y - x\right)"),
         (x / (x + y), r"\frac{x}{x + y}"),
+        ((x / y) ** 2, r"\left(\frac{x}{y}\right)^{2}"),
+        (A @ (x / y) * y, r"A \, \frac{x}{y} \cdot y"),
         (rg.sqrt(x + y), r"\sqrt{x + y}"),
         (x**y**x, "x^{y^{x}}"),
         ((x**y) ** x, r"\left(x^{y}\right)^{x}"),

@@ -205,7 +205,7 @@ class Derivation(Displayed):
         Examples
         --------
         >>> import relgraph as rg
-        >>> x = rg.vector("x")
+        >>> x = rg.vector("x", "n")
         >>> print(rg.explain(rg.log(rg.exp(x)) + 1, include=["canonicalize"]).text())
             log(exp(x)) + 1
         1. cancel_log_expo, in [.] + 1
