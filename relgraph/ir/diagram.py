@@ -75,12 +75,18 @@ def diagram(
 
 def _order(outputs: Sequence[Variable], ends: set[Variable]) -> list[Variable]:
     """Return the nodes, operands first, without what is only below the ends."""
-    order = toposort(outputs)
-    needed = set(outputs)
-    for x in reversed(order):
-        if x in needed and x not in ends:
-            needed.update(x.inputs)
-    return [x for x in order if x in needed]
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack: list[tuple[Variable, bool]] = [(x, False) for x in reversed(outputs)]
+    while stack:
+        x, done = stack.pop()
+        if done:
+            order.append(x)
+        elif x not in seen:
+            seen.add(x)
+            stack.append((x, True))
+            stack += [(i, False) for i in reversed(x.inputs if x not in ends else ())]
+    return order
 
 
 def _is_number(x: Variable) -> bool:

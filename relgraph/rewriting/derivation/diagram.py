@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from relgraph.ir.diagram import NODES, diagram, regions
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable
+from relgraph.rewriting.derivation.changes import change_of
 from relgraph.viz.svg import Diagram
 
 Outputs = Sequence[Variable]
@@ -36,12 +37,11 @@ def beside(
 
 def change(before: Variable, after: Variable) -> list[Diagram]:
     """Return the diagrams of one step; what both graphs contain is drawn without its operands."""
-    old, new = set(toposort(before)), set(toposort(after))
-    kept = {x for x in old & new if x.inputs}
+    change = change_of(before, after)
     return [
-        diagram([x], marks={y: mark for y in own - other}, caption=caption, stops=kept - {x})
-        for x, own, other, mark, caption in (
-            (before, old, new, "matched", "before"),
-            (after, new, old, "new", "after"),
+        diagram([x], marks=dict.fromkeys(own, mark), caption=caption, stops=change.kept)
+        for x, own, mark, caption in (
+            (before, change.removed, "matched", "before"),
+            (after, change.added, "new", "after"),
         )
     ]

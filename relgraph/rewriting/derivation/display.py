@@ -12,6 +12,7 @@ from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.latex import latex_of, name_latex
 from relgraph.ir.node import Variable
+from relgraph.rewriting.derivation.changes import change_of
 from relgraph.rewriting.derivation.passes import Pass
 from relgraph.viz.document import Element, Formula, Heading, Note, text
 
@@ -29,7 +30,7 @@ _OUTPUTS = 8  # of a graph
 _DETAILS = 12  # lines of a pass
 _DEFINITIONS = 6  # of names before one line
 _LEVELS = 3  # of a context
-_FOLLOWED = 500_000  # visits of nodes to find the contexts of all steps
+_FOLLOWED = 250_000  # visits of nodes to find the contexts of all steps
 
 
 class Frame(NamedTuple):
@@ -147,7 +148,7 @@ class Names:
         """Return whole graphs, with their shared nodes named where they are long."""
         elements: list[Element] = []
         for x in outputs[:_OUTPUTS]:
-            defined = self._name(_repeated(x)) if len(brief(x)) > _WIDTH else []
+            defined = self._name(_repeated(toposort(x))) if len(brief(x)) > _WIDTH else []
             elements += [*defined, self._line("    ", "", x)]
         if len(outputs) > _OUTPUTS:
             rest = len(outputs) - _OUTPUTS
@@ -177,7 +178,9 @@ class Names:
         """Return two equal graphs; what both contain is named where they are long."""
         defined: list[Element] = []
         if max(len(brief(x, _NODES, self._names)) for x in (before, after)) > _WIDTH:
-            defined = self._name([*_unchanged(before, after), *_repeated(before)])
+            change = change_of(before, after)
+            repeated = _repeated([*reversed(change.removed), *reversed(change.added)])
+            defined = self._name([x for x in (*change.kept, *repeated) if x.inputs])
         sides = [brief(x, _NODES, self._names) for x in (before, after)]
         left, right = [latex_of(x, _NODES, self._names) for x in (before, after)]
         formula = Formula((("", left), ("=", right)), f"    {sides[0]}\n  = {sides[1]}")
@@ -204,26 +207,12 @@ class Names:
         return Formula(((left, latex),), f"{indent}{label}{written}")
 
 
-def _unchanged(before: Variable, after: Variable) -> list[Variable]:
-    """Return the largest parts that two graphs share, operands first."""
-    old, new = toposort(before), toposort(after)
-    kept = set(old).intersection(new)
-    parts: dict[Variable, None] = {}
-    for order in (old, new):
-        for x in order:
-            if x not in kept:
-                parts |= dict.fromkeys(i for i in x.inputs if i in kept and i.inputs)
-    place = {x: i for i, x in enumerate(old)}
-    return sorted(parts, key=place.__getitem__)
-
-
-def _repeated(node: Variable) -> list[Variable]:
-    """Return the nodes with several users, operands first."""
+def _repeated(nodes: Iterable[Variable]) -> list[Variable]:
+    """Return the nodes that have several users among some nodes, which come operands first."""
     uses: Counter[Variable] = Counter()
-    order = toposort(node)
-    for x in order:
+    for x in nodes:
         uses.update(x.inputs)
-    return [x for x in order if x.inputs and uses[x] > 1]
+    return [x for x, count in uses.items() if x.inputs and count > 1]
 
 
 def context(frame: Frame, names: Mapping[Variable, str]) -> str:

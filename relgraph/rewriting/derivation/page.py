@@ -18,6 +18,7 @@ from relgraph.relations.operand_index import Firing
 from relgraph.relations.pattern import variables
 from relgraph.relations.relation import Relation
 from relgraph.relations.statement import formula
+from relgraph.rewriting.derivation.changes import change_of
 from relgraph.rewriting.derivation.diagram import beside, change
 from relgraph.rewriting.derivation.display import Frame, Names, entries
 from relgraph.rewriting.derivation.passes import Pass
@@ -124,7 +125,8 @@ def _step(frame: Frame, names: Names, drawn: bool) -> list[Element]:
     """Return a step: what changed, why it may, what it costs, and a picture."""
     step = frame.step
     elements = names.entry(frame)
-    costs = [("cost of this part", compared_flops([step.before], [step.after]))]
+    removed, added = change_of(step.before, step.after).flops
+    costs = [("cost of what changed", f"{removed} -> {added} flops")]
     if frame.before is not None and frame.after is not None:
         costs.append(("cost of the graph", compared_flops(frame.before, frame.after)))
     elements.append(Facts(tuple(costs)))
