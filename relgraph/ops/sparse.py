@@ -102,6 +102,7 @@ class SparseTranspose(Op):
 
     __slots__ = ()
     name = "sparse_transpose"
+    latex = r"#1^{\top}"
     arity = 1
     sparse = True
     view = True

@@ -150,3 +150,11 @@ def test_tables_align():
         "b",
         "long name  200",
     ]
+
+
+def test_the_parts_of_a_derivation_print_in_few_lines():
+    derivation = rg.explain(nested(300), mode="fast_run")
+    step = derivation.steps[1]
+    assert repr(step) == str(step) == "cancel_log_expo\n    log(exp(x + y))\n  = x + y"
+    assert "<math" in step._repr_mimebundle_()["text/html"]
+    assert all(len(repr(phase)) < 500 for phase in derivation.phases)

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
-from relgraph.errors import ArgumentError, VerifyError, kind_of
-from relgraph.ir.infix import brief
+from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
-from relgraph.rewriting.derivation.display import described
+from relgraph.rewriting.derivation.display import Names, described
 from relgraph.rewriting.derivation.packing import Packing, Unpacking
 from relgraph.rewriting.derivation.passes import LISTENER, Pass
 from relgraph.rewriting.derivation.replay import FIX, Checker
@@ -23,7 +22,7 @@ from relgraph.viz.document import Element, text
 
 
 @record
-class Step:
+class Step(Displayed):
     """One step: a node of the graph, what replaced it, and the firings that justify it.
 
     Attributes
@@ -48,11 +47,11 @@ class Step:
         """How many uses of a binary relation the step stands for: k terms gathered are k - 1."""
         return sum(max(len(f.taken) - 1, 1) for f in self.firings)
 
-    def __str__(self) -> str:
-        times = f" x{self.uses}" if self.uses > 1 else ""
-        return (
-            f"{', '.join(self.relations)}{times}\n    {brief(self.before)}\n  = {brief(self.after)}"
-        )
+    def __repr__(self) -> str:
+        return text(self._document())
+
+    def _document(self) -> list[Element]:
+        return Names().step(self)
 
 
 @record
@@ -97,6 +96,9 @@ class Phase:
     steps: tuple[Step, ...]
     selection: Selection
     totals: tuple[Total, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<phase of {count_of(len(self.steps), 'step')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         packing = Packing()

@@ -167,11 +167,13 @@ class Names:
             for old, new in pairs[:_OUTPUTS]:
                 elements += self.change(old, new)
             return elements
-        step = entry.step
+        return self.step(entry.step, f"{entry.number}. ", context(entry, self._names))
+
+    def step(self, step: Step, number: str = "", place: str = "") -> list[Element]:
+        """Return a step: its relations, the place in the graph, and what changed."""
         times = f" x{step.uses}" if step.uses > 1 else ""
-        inside = context(entry, self._names)
-        where = f", in {inside}" if inside else ""
-        heading = Heading(f"{entry.number}. {', '.join(step.relations)}{times}{where}")
+        where = f", in {place}" if place else ""
+        heading = Heading(f"{number}{', '.join(step.relations)}{times}{where}")
         return [heading, *self.change(step.before, step.after)]
 
     def change(self, before: Variable, after: Variable) -> list[Element]:

@@ -118,8 +118,8 @@ def _sections(derivation: Derivation) -> Iterator[list[Element]]:
     result = [Heading("the result"), *names.graph(derivation.after, "after")]
     cost = compared_flops(derivation.before, derivation.after)
     unused = [Note(f"not used: {name}, {reason}") for name, reason in derivation.unused]
-    picture = Graphic(svg(whole[1:], styled=False))
-    yield [*result, Facts((("cost", cost),)), *unused, picture]
+    drawn = Graphic(svg(whole[1:], styled=False))
+    yield [*result, Facts((("cost", cost),)), *unused, drawn]
 
 
 def _step(frame: Frame, names: Names, drawn: bool) -> list[Element]:

@@ -16,10 +16,10 @@ x, y, z = rg.vectors("x y z", shape=("n",))
 weight = rg.vector("weight", shape=("n",), facts=["positive"])
 
 
-@rg.identity(where=lambda s: rg.nonnegativeo(s))
-def cancel_sqrt_squareo(s):
-    """sqrt(s^2) = s where s is not negative."""
-    return rg.sqrt(rg.square(s)), s
+@rg.identity(where=rg.nonnegativeo)
+def cancel_sqrt_squareo(x):
+    """sqrt(x^2) = x where x is not negative."""
+    return rg.sqrt(rg.square(x)), x
 
 
 @rg.relation
@@ -62,8 +62,8 @@ def test_a_step_shows_the_relation_its_condition_and_the_values(tmp_path):
     assert " hidden" not in start[:20] and " hidden" in step[:20] and " hidden" in end[:20]
     text = words(step)
     assert text.startswith("1. cancel_sqrt_squareo, in [.] + x")
-    assert "where nonnegative(s)" in text
-    assert "condition nonnegative(s): weight * 2  : float64[n]" in text
+    assert "where nonnegative(x)" in text
+    assert "condition nonnegative(x): weight * 2  : float64[n]" in text
     assert "claims rounded, kept" in text
     assert "cost of what changed 1280 -> 0 flops" in text
     assert "cost of the graph 1792 -> 512 flops at n = 256" in text
