@@ -31,7 +31,7 @@ from relgraph.ir.node import (
     constant as constant,
 )
 from relgraph.ir.op import Op as Op
-from relgraph.ir.printing import dprint as dprint, pprint as pprint
+from relgraph.ir.printing import dprint as dprint, latex as latex, pprint as pprint
 from relgraph.ir.types import TensorType as TensorType
 from relgraph.ir.verify import verify as verify
 from relgraph.numpy import (
@@ -112,6 +112,7 @@ from relgraph.settings import config as config
 # fmt: on
 
 if TYPE_CHECKING:
+    from relgraph.api.draw import draw as draw
     from relgraph.api.explain import explain as explain
     from relgraph.api.explain import profile_rewrites as profile_rewrites
     from relgraph.api.function import (
@@ -167,6 +168,7 @@ _LAZY = {
     "catalogue": "relgraph.db.listing",
     "cost": "relgraph.costs.program",
     "check": "relgraph.checking.check",
+    "draw": "relgraph.api.draw",
     "explain": "relgraph.api.explain",
     **dict.fromkeys(
         ("grad", "jvp", "linearize", "value_and_grad", "vjp"), "relgraph.api.gradients"

@@ -47,7 +47,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     >>> derivation.check()
     >>> print(derivation)
         log(exp(x)) + 1
-    1. cancel_log_expo
+    1. cancel_log_expo, in [.] + 1
         log(exp(x))
       = x
     result, 1 step, 84 -> 4 flops

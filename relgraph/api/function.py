@@ -49,6 +49,8 @@ from relgraph.ir.node import Input, Variable, listed
 from relgraph.ir.sizes import Meeting, meetings
 from relgraph.ir.types import TensorType
 from relgraph.rewriting.rewriters import map_graph
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Code, Element, Fold, Heading
 
 _FLOAT = TensorType("float64", ())
 
@@ -244,7 +246,7 @@ def evaluate(
     return compiled(**named)
 
 
-class Function:
+class Function(Displayed):
     """A compiled graph; call it with arrays.
 
     Calls from several threads at once are independent of each other.
@@ -432,6 +434,18 @@ class Function:
         outputs = self.graph.outputs if self._state is None else self._state.callers(self.graph)
         results = ", ".join(brief(x, 24) for x in outputs)
         return f"<relgraph function ({names}) -> {results}, target={self.target!r}>"
+
+    def _document(self) -> list[Element]:
+        names = ", ".join(x.name for x in self.inputs)
+        report = self._program.report()
+        runs = [] if report is None else [Code(str(report))]
+        source = Fold("generated source: function.source", (Code(self.source),))
+        return [
+            Heading(f"relgraph function ({names}), target {self.target!r}"),
+            *self.graph._document(),
+            *runs,
+            source,
+        ]
 
     def __reduce__(self) -> tuple[object, ...]:
         make = partial(Function, needed=self._needed, donate=self._donate, state=self._state)

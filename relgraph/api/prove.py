@@ -16,6 +16,7 @@ from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TensorType
 from relgraph.search.proof import Derivation, Question, Step, by_words
+from relgraph.viz.display import Displayed
 
 DEFAULT = "o4"
 STEPS = 20_000
@@ -24,7 +25,7 @@ Method = Callable[[Question], "Derivation | str"]
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Displayed):
     """The answer of :func:`prove`, which is true if the graphs are proved equal.
 
     Attributes

@@ -17,7 +17,7 @@ from relgraph.ir.node import Input, Variable
 from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from relgraph.backends.report import Report
+    from relgraph.backends.report import Report, Scheduled
 
 Array = npt.NDArray[Any]
 
@@ -61,6 +61,10 @@ class Program(ABC):
 
     def report(self) -> Report | None:
         """Return what a call runs; None if the back end does not say."""
+        return None
+
+    def scheduled(self) -> tuple[FunctionGraph, tuple[Scheduled, ...]] | None:
+        """Return the graph that it computes and its steps, in order; None if it has none."""
         return None
 
     def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from relgraph.errors import count_of
 from relgraph.ir.graph import FunctionGraph
@@ -49,6 +50,57 @@ class Report:
         return "\n".join(lines)
 
 
+@record
+class Scheduled:
+    """One step of a program: a kernel, or a call of a library.
+
+    Attributes
+    ----------
+    label : str
+        What it is.
+    nodes : tuple of Variable
+        What it computes.
+    buffers : mapping of Variable to str
+        The names of the arrays that it writes, as in the generated source, and whose memory each
+        reuses.
+    """
+
+    label: str
+    nodes: tuple[Variable, ...]
+    buffers: Mapping[Variable, str]
+
+
+def scheduled(
+    steps: Sequence[Step],
+    names: Mapping[Variable, str],
+    reused: Mapping[Variable, Variable],
+    kernels: Mapping[Any, str],
+) -> tuple[Scheduled, ...]:
+    """Return the steps of a schedule as :meth:`Program.scheduled` does.
+
+    ``names`` are the arrays of the source, ``reused`` the values whose memory others take over, and
+    ``kernels`` the names of the kernels by structure.
+    """
+    result: list[Scheduled] = []
+    for number, step in enumerate(steps, 1):
+        buffers: dict[Variable, str] = {}
+        for x in step.results:
+            if x in names:
+                donor = names.get(reused[x]) if x in reused else None
+                how = "reused" if donor == names[x] else f"in the memory of {donor}"
+                buffers[x] = f"{names[x]}, {how}" if donor else names[x]
+        if isinstance(step, Kernel):
+            label = f"{number}. kernel {kernels.get(step.structure, '')}".rstrip()
+            result.append(Scheduled(label, step.nodes, buffers))
+        else:
+            op = step.node.op
+            view = is_view(step.node) or (op is not None and op.view)
+            name = "" if op is None else op.name
+            label = f"{number}. view" if view else f"{number}. call {name}"
+            result.append(Scheduled(label, (step.node,), buffers))
+    return tuple(result)
+
+
 def _listed(title: str, names: Iterable[str]) -> str:
     text = ", ".join(names)
     return f"{title}: {text}" if text else title
@@ -80,4 +132,4 @@ def inputs_in_place(
     return tuple(x.name for x in graph.inputs if isinstance(x, Input) and x in changed)
 
 
-__all__ = ["Report"]
+__all__ = ["Report", "Scheduled"]

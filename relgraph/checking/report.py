@@ -13,6 +13,8 @@ from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Variable
 from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Element, Facts, Heading, Note
 
 T = TypeVar("T")
 _PLURAL = re.compile(r"(?<=[^s])s\b")
@@ -32,7 +34,7 @@ _BROADCAST_ADVICE = (
 )
 
 
-class RelationReport:
+class RelationReport(Displayed):
     """The report on one relation; true if everything was tried and nothing contradicts it.
 
     Parameters
@@ -137,8 +139,13 @@ class RelationReport:
             raise RelationError(*self._untried())
 
     def __str__(self) -> str:
+        return compose(*self._message())
+
+    def _message(self) -> tuple[str, list[tuple[str, object]], str]:
+        """Return the verdict, named facts, and advice."""
         if self.counterexample is not None:
-            return str(self.counterexample)
+            error = self.counterexample.error()
+            return error.what, list(self.counterexample.rows()), error.fix
         relation = self.relation
         rows: list[tuple[str, object]] = [
             ("relation", relation),
@@ -156,8 +163,8 @@ class RelationReport:
             rows += [("false, and left alone", _typed(x)) for x in self.left_out.get(label, ())[:2]]
         rows += [(f"{label} cannot run", why) for label, why in self.refused.items()]
         if not self:
-            return compose(*self._untried())
-        return compose(f"nothing contradicts {relation.name}", rows)
+            return self._untried()
+        return f"nothing contradicts {relation.name}", rows, ""
 
     def _untried(self) -> tuple[str, list[tuple[str, object]], str]:
         rows: list[tuple[str, object]] = [("relation", self.relation)]
@@ -199,9 +206,15 @@ class RelationReport:
         ((_, place), *_), *_ = self.misses.values()
         return place.reason.advice
 
+    def _document(self) -> list[Element]:
+        what, rows, fix = self._message()
+        tone = "good" if self else "bad" if self.counterexample is not None else ""
+        facts = Facts(tuple([(name, str(value)) for name, value in rows]))
+        return [Heading(what, tone), facts, *([Note(fix)] if fix else [])]
+
     def __repr__(self) -> str:
         if self.counterexample is not None:
-            return f"<check of {self.relation.name}: {self.counterexample.problem.what}>"
+            return str(self)
         undecided = "undecided" if self.undecided else "not tried in full"
         rest = "no counterexample" if self else undecided
         return f"<check of {self.relation.name}: {counted(self.tried, 'comparisons')}, {rest}>"

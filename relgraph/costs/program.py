@@ -29,6 +29,7 @@ from relgraph.lowering.kernels import Kernel, Step
 from relgraph.lowering.sizes import Sizes
 from relgraph.lowering.views import is_view
 from relgraph.ops.shape import BroadcastTo
+from relgraph.viz.display import Displayed
 
 MEASURES = ("flops", "bytes", "kernels", "library_calls", "peak_memory")
 
@@ -83,7 +84,7 @@ class Work:
 
 
 @dataclass(frozen=True, repr=False)
-class Cost:
+class Cost(Displayed):
     """The cost of a program.
 
     Over static sizes, the measures are ints.  Over sizes with names, they are polynomials; an

@@ -20,7 +20,10 @@ from relgraph.relations.clause import op_name
 from relgraph.relations.pattern import PatternNode, subterms
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.rewriters import describe
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Element, Note, Table
 
+SHOWN = 100  # rows of a display
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -86,7 +89,7 @@ class CatalogueRow:
         return None
 
 
-class Catalogue(Sequence[CatalogueRow]):
+class Catalogue(Displayed, Sequence[CatalogueRow]):
     """Rows of the catalogue; prints as a table.
 
     Parameters
@@ -133,6 +136,18 @@ class Catalogue(Sequence[CatalogueRow]):
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _document(self) -> list[Element]:
+        if not self._rows:
+            return [Note(str(self))]
+        rows = [
+            (r.name, r.ways, "\n".join(r.identity), _promise(r), ", ".join(r.phases) or "-")
+            for r in self._rows[:SHOWN]
+        ]
+        heads = ("name", "runs", "states", "promises", "phases")
+        more = len(self._rows) - SHOWN
+        rest = [Note(f"... {more} more rows; print(...) shows all of them")] if more > 0 else []
+        return [Table(heads, tuple(rows), text=str(self[:SHOWN])), *rest]
 
 
 def _promise(row: CatalogueRow) -> str:

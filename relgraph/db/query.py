@@ -7,14 +7,18 @@ key.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relgraph.errors import ArgumentError, ImmutableGraphError, checks_arguments
+from relgraph.viz.display import Displayed
+
+if TYPE_CHECKING:
+    from relgraph.viz.document import Element
 
 Tags = str | Iterable[str]
 
 
-class RewriteDatabaseQuery:
+class RewriteDatabaseQuery(Displayed):
     """What to select from a database, by tag.
 
     Parameters
@@ -109,6 +113,14 @@ class RewriteDatabaseQuery:
         if self.subquery:
             shown.append(f"subquery={dict(sorted(self.subquery.items()))}")
         return f"Query({', '.join(shown)})"
+
+    def _document(self) -> list[Element]:
+        from relgraph.viz.document import Facts, Heading
+
+        fields = ("include", "require", "exclude")
+        rows = [(name, ", ".join(sorted(tags))) for name in fields if (tags := getattr(self, name))]
+        rows += [(f"in {name}", repr(query)) for name, query in sorted(self.subquery.items())]
+        return [Heading("Query"), Facts(tuple(rows))]
 
     def including(self, *tags: str) -> RewriteDatabaseQuery:
         """Return the query that accepts entries with one of these tags as well.

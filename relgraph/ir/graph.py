@@ -32,6 +32,10 @@ from relgraph.ir.node import (
 )
 from relgraph.ir.types import TensorType
 from relgraph.porting import counterpart
+from relgraph.viz.display import Displayed
+
+if TYPE_CHECKING:
+    from relgraph.viz.document import Element
 
 
 def free_inputs(outputs: Outputs) -> list[Input]:
@@ -68,7 +72,7 @@ def _is(a: object, b: object) -> bool:
     return a is b
 
 
-class FunctionGraph:
+class FunctionGraph(Displayed):
     """An immutable view of a graph: its inputs, in order, and its outputs.
 
     Properties that depend on the *users* of a node, such as its clients, belong here and not to the
@@ -146,6 +150,16 @@ class FunctionGraph:
 
     def __repr__(self) -> str:
         return f"FunctionGraph({', '.join(map(repr, self.outputs))})"
+
+    def _document(self) -> list[Element]:
+        from relgraph.ir.statements import described
+
+        return described(self._order, self.outputs)
+
+    def _latex(self) -> str:
+        from relgraph.ir.statements import latex
+
+        return latex(self._order, self.outputs)
 
     def __len__(self) -> int:
         return len(self._order)

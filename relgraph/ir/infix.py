@@ -5,8 +5,8 @@ Leaves say their own text, and ops their symbols, so nodes can print themselves 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,44 @@ if TYPE_CHECKING:
 ATOM = 100  # the precedence of names, numbers and calls
 SIGN = 13  # that of a minus sign
 
+# Returns a node's text and the precedence of its outermost operator, given its operands'.
+Writer = Callable[["Variable", list[tuple[str, int]]], tuple[str, int]]
 
-def brief(node: Variable, limit: int = 80) -> str:
-    """Return a graph in infix on one line; ``...`` stands for the parts below ``limit`` nodes."""
+
+def brief(
+    node: Variable,
+    limit: int = 80,
+    names: Mapping[Variable, str] | None = None,
+    write: Writer | None = None,
+    dots: str = "...",
+) -> str:
+    """Return a graph in infix on one line; ``...`` stands for the parts below ``limit`` nodes.
+
+    Parameters
+    ----------
+    node : Variable
+        The graph.
+    limit : int
+        How many nodes to write.
+    names : mapping of Variable to str, optional
+        Names to write for some nodes below it.
+    write : callable, optional
+        What writes a node from its operands, by default :func:`infix_text`.
+    dots : str
+        What stands for the parts that are left out.
+
+    Returns
+    -------
+    str
+        The text.
+    """
+    write, named = write or infix_text, names or {}
     # Breadth first, to cut off the deepest parts.
     kept: list[Variable] = [node]
     tree: list[list[int]] = []
     for place, x in enumerate(kept):
         row: list[int] = []
-        if len(kept) + len(x.inputs) <= limit:
+        if len(kept) + len(x.inputs) <= limit and (place == 0 or x not in named):
             row = list(range(len(kept), len(kept) + len(x.inputs)))
             kept.extend(x.inputs)
         tree.append(row)
@@ -33,10 +62,12 @@ def brief(node: Variable, limit: int = 80) -> str:
     texts: list[tuple[str, int]] = [("", 0)] * len(kept)
     for place in reversed(range(len(kept))):
         x = kept[place]
-        if x.inputs and not tree[place]:
-            texts[place] = ("...", ATOM)
+        if place and x in named:
+            texts[place] = (named[x], ATOM)
+        elif x.inputs and not tree[place]:
+            texts[place] = (dots, ATOM)
         else:
-            texts[place] = infix_text(x, [texts[i] for i in tree[place]])
+            texts[place] = write(x, [texts[i] for i in tree[place]])
     return texts[0][0]
 
 
@@ -76,6 +107,19 @@ def call_text(
     """Return the text of a call with operands and parameters; None and False are left out."""
     shown = [f"{key}={x!r}" for key, x in parameters if x is not None and x is not False]
     return f"{name}({', '.join([text for text, _ in operands] + shown)})", ATOM
+
+
+class Style(NamedTuple):
+    """How terms are written: an op on operands, a call, the name of a variable, and a leaf."""
+
+    applied: Callable[[Op, list[tuple[str, int]]], tuple[str, int]]
+    call: Callable[[str, list[tuple[str, int]], Iterable[tuple[str, Any]]], tuple[str, int]]
+    name: Callable[[str], str]
+    leaf: Callable[[Any], str]
+    dots: str
+
+
+INFIX = Style(applied_text, call_text, str, repr, "...")
 
 
 def constant_text(node: Constant) -> str:

@@ -32,9 +32,11 @@ from relgraph.ir.facts import check_declared
 from relgraph.ir.infix import brief, constant_text
 from relgraph.ir.operators import FUNCTIONS, Operators
 from relgraph.ir.types import NAME_OF, TensorType, Type, check_dtype
+from relgraph.viz.display import Displayed
 
 if TYPE_CHECKING:
     from relgraph.ir.op import Op
+    from relgraph.viz.document import Element
 
 _lock = forks.lock()
 _SMALL = 4096  # bytes up to which a constant is keyed by its contents rather than by their SHA-256
@@ -101,7 +103,7 @@ class _Open(_Slots):
     __slots__ = ()
 
 
-class Variable(_Slots, Operators):
+class Variable(_Slots, Operators, Displayed):
     """A node of a graph.
 
     Attributes
@@ -168,6 +170,16 @@ class Variable(_Slots, Operators):
 
     def __repr__(self) -> str:
         return brief(self)
+
+    def _document(self) -> list[Element]:
+        from relgraph.ir.statements import described
+
+        return described(toposort(self), (self,))
+
+    def _latex(self) -> str:
+        from relgraph.ir.statements import latex
+
+        return latex(toposort(self), (self,))
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -115,6 +115,9 @@ class Op:
         The infix symbol, or "" to print as a call.
     precedence : int
         How tightly the symbol binds, as Python's operators do.
+    latex : str
+        The template of its LaTeX, with ``#1`` for the first operand; "" for a named function.  An
+        operand in braces, parentheses or bars needs no parentheses.
     """
 
     __slots__ = ("__weakref__", "_nodes", "_types", "digest", "params")
@@ -153,6 +156,7 @@ class Op:
     second_measure: Measure = (1, 1)
     symbol: str = ""
     precedence: int = 0
+    latex: str = ""
 
     params: tuple[Any, ...]
     digest: int

@@ -7,20 +7,9 @@ from typing import Any
 
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
-from relgraph.ir.infix import ATOM, infix_text
+from relgraph.ir.infix import infix_text
 from relgraph.ir.node import Variable
-
-SIGN = 13  # that of a minus sign
-_WIDTH = 100
-
-
-class Text(str):
-    """A text that a console or notebook shows without quotes."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+from relgraph.viz.display import Displayed, Text
 
 
 def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
@@ -49,27 +38,18 @@ def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     t0 = exp(x)
     t0 + t0 * 2
     """
-    nodes = _outputs_of(outputs)
-    wanted = set(nodes)
-    order = toposort(nodes)
-    uses: dict[Variable, int] = dict.fromkeys(order, 0)
-    for x in order:
-        for operand in x.inputs:
-            uses[operand] += 1
-    texts: dict[Variable, tuple[str, int]] = {}
-    lines: list[str] = []
-    for x in order:
-        text = infix_text(x, [texts[i] for i in x.inputs])
-        last = x in wanted and uses[x] == 0
-        if x.inputs and not last and (uses[x] > 1 or len(text[0]) > _WIDTH):
-            name = f"t{len(lines)}"
-            lines.append(f"{name} = {text[0]}")
-            text = (name, ATOM)
-        texts[x] = text
-    labels = list(names) if names is not None else []
-    for i, x in enumerate(nodes):
-        lines.append(f"{labels[i]} = {texts[x][0]}" if labels else texts[x][0])
-    return Text("\n".join(lines))
+    from relgraph.ir.statements import statements
+
+    nodes = outputs_of(outputs)
+    lines = statements(toposort(nodes), nodes)
+    labels = [*[x.name for x in lines[: len(lines) - len(nodes)]], *(names or ())]
+    labels += [""] * (len(lines) - len(labels))
+    return Text(
+        "\n".join(
+            f"{label} = {x.text}" if label else x.text
+            for label, x in zip(labels, lines, strict=True)
+        )
+    )
 
 
 def dprint(outputs: Any) -> Text:
@@ -98,7 +78,7 @@ def dprint(outputs: Any) -> Text:
     lines: list[str] = []
     labels: dict[Variable, int] = {}
     # (node, depth marks of the line, marks for its operands)
-    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(_outputs_of(outputs))]
+    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(outputs_of(outputs))]
     while stack:
         node, lead, below = stack.pop()
         if not node.inputs:
@@ -119,7 +99,36 @@ def dprint(outputs: Any) -> Text:
     return Text("\n".join(lines))
 
 
-def _outputs_of(x: Any) -> tuple[Variable, ...]:
+def latex(what: Any) -> Text:
+    r"""Return a graph or a relation as LaTeX, without dollar signs.
+
+    Parameters
+    ----------
+    what : Variable, iterable of Variable, FunctionGraph, Function or Relation
+        A graph, whose shared nodes get names, of which the last 40 are written; or a relation,
+        whose clauses are written as equations with their conditions.
+
+    Returns
+    -------
+    Text
+        A str: one formula, or lines in an ``aligned`` environment.
+
+    Examples
+    --------
+    >>> import relgraph as rg
+    >>> A, x = rg.matrix("A"), rg.vector("x")
+    >>> rg.latex(rg.inv(A.mT) @ rg.sqrt(x / 2))
+    \left(A^{\top}\right)^{-1} \, \sqrt{\frac{x}{2}}
+    """
+    if isinstance(what, Displayed) and (written := what._latex()):
+        return Text(written)
+    from relgraph.ir import statements
+
+    outputs = outputs_of(what)
+    return Text(statements.latex(toposort(outputs), outputs))
+
+
+def outputs_of(x: Any) -> tuple[Variable, ...]:
     """Return the outputs of a graph, of a compiled function, or those in a container."""
     if isinstance(x, Variable):
         return (x,)

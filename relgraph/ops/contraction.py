@@ -33,6 +33,7 @@ class Matmul(Op):
     arity = 2
     symbol = "@"
     precedence = 12
+    latex = r"#1 \, #2"
     returns_new_array = True
     chains = True
     rate = "product"

@@ -96,6 +96,7 @@ class MatrixTranspose(Rearrangement):
 
     __slots__ = ()
     name = "matrix_transpose"
+    latex = r"#1^{\top}"
     total = True
     second_measure = (1, 2)
     arity = 1

@@ -49,6 +49,7 @@ class SparseMatmul(Op):
     name = "sparse_matmul"
     arity = 2
     symbol = "@"
+    latex = r"#1 \, #2"
     precedence = 12
     sparse = True
     returns_new_array = True
@@ -101,6 +102,7 @@ class SparseTranspose(Op):
 
     __slots__ = ()
     name = "sparse_transpose"
+    latex = r"#1^{\top}"
     arity = 1
     sparse = True
     view = True

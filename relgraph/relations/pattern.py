@@ -26,7 +26,7 @@ from unification.variable import Var
 
 from relgraph.errors import PatternError, RelationError, UnsupportedAttributeError
 from relgraph.ir.etuple import op_term
-from relgraph.ir.infix import ATOM, SIGN, applied_text, call_text
+from relgraph.ir.infix import ATOM, INFIX, SIGN, Style
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.operators import Operators
@@ -516,30 +516,34 @@ def from_term(term: Any, names: dict[Any, PatternVariable] | None = None) -> Ter
     return term
 
 
-def infix(pattern: Term) -> tuple[str, int]:
+def infix(pattern: Term, style: Style = INFIX) -> tuple[str, int]:
     """Return a pattern's text and the precedence of its outermost operator."""
     if isinstance(pattern, PatternVariable):
-        return pattern.name, ATOM
+        return style.name(pattern.name), ATOM
     if isinstance(pattern, Rest):
-        return f"*{pattern.variable.name}", ATOM
+        return f"*{style.name(pattern.variable.name)}", ATOM
     if isinstance(pattern, Block):
-        inner, block_op = infix(pattern.element)[0], pattern.op
+        inner, block_op = infix(pattern.element, style), pattern.op
         if isinstance(block_op, PatternVariable):
-            return f"{block_op.name}({inner}, ...)", ATOM
-        return f"{inner} {block_op.symbol or block_op.name} ...", block_op.precedence
+            return style.call(block_op.name, [inner, (style.dots, ATOM)], ())
+        text, rank = style.applied(block_op, [(inner[0], ATOM), (style.dots, ATOM)])
+        if block_op.symbol:
+            return text, rank
+        return f"{inner[0]} {style.name(block_op.name)} {style.dots}", block_op.precedence
     if not isinstance(pattern, PatternNode):
-        return repr(pattern), 0 if isinstance(pattern, Variable) and pattern.inputs else ATOM
+        inputs = isinstance(pattern, Variable) and pattern.inputs
+        return style.leaf(pattern), 0 if inputs else ATOM
     op = pattern.op
-    parts = [infix(x) for x in pattern.args]
+    parts = [infix(x, style) for x in pattern.args]
     if isinstance(op, OpPattern):
-        return call_text(op.cls.name, parts, zip(op.cls.parameters, op.params, strict=True))
+        return style.call(op.cls.name, parts, zip(op.cls.parameters, op.params, strict=True))
     if isinstance(op, PatternVariable):
-        return call_text(op.name, parts, ())
+        return style.call(op.name, parts, ())
     if any(isinstance(x, Rest) for x in pattern.args):
-        return call_text(op.name, parts, zip(op.parameters, op.params, strict=True))
+        return style.call(op.name, parts, zip(op.parameters, op.params, strict=True))
     if op.symbol == "**" and parts[0][0].startswith("-"):  # perhaps a number
         parts[0] = parts[0][0], SIGN
-    return applied_text(op, parts)
+    return style.applied(op, parts)
 
 
 def text(pattern: Term) -> str:

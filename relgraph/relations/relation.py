@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cons.core import ConsPair
@@ -52,6 +52,10 @@ from relgraph.relations.pattern import (
     to_term,
 )
 from relgraph.relations.shape_proof import proved
+from relgraph.viz.display import Displayed
+
+if TYPE_CHECKING:
+    from relgraph.viz.document import Element
 
 ROUNDINGS = ("exact", "rounded")
 SPECIALS = ("kept", "assumes_finite")
@@ -62,7 +66,7 @@ _NO_SIDE: Any = object()
 ANNOUNCED: dict[tuple[str, ...], Any] = {}
 
 
-class Relation(ByReference):
+class Relation(Displayed, ByReference):
     """An equation between graphs, readable forward, backward, as a query and as a fact.
 
     Calling it with two terms makes a kanren goal.  ``relation.reversed`` swaps its sides.
@@ -446,6 +450,16 @@ class Relation(ByReference):
 
     def __repr__(self) -> str:
         return f"<relation {self.label}>"
+
+    def _document(self) -> list[Element]:
+        from relgraph.relations.statement import described
+
+        return described(self)
+
+    def _latex(self) -> str:
+        from relgraph.relations.statement import latex
+
+        return latex(self) if self.clauses else ""
 
 
 class CataloguedRelation(Relation):

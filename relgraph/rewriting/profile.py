@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from relgraph.errors import count_of
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.relations.ac_matcher import AcMatcher
@@ -22,6 +23,8 @@ from relgraph.relations.neighbours import Accepts
 from relgraph.relations.operand_index import Firing
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Element, Note, Table, text
 
 
 @dataclass
@@ -34,8 +37,8 @@ class Count:
     interpreted: bool = False
 
 
-@dataclass
-class RewriteProfile:
+@dataclass(repr=False)
+class RewriteProfile(Displayed):
     """The counts of a run by relation, in declared order."""
 
     counts: dict[str, Count] = field(default_factory=dict)
@@ -50,6 +53,24 @@ class RewriteProfile:
                 f"{name:<{width}}  {c.fired:>7}  {c.tried:>8}  {c.seconds * 1e3:>9.3f}{mark}"
             )
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return text(self._document())
+
+    def _document(self) -> list[Element]:
+        fired = sorted(
+            [item for item in self.counts.items() if item[1].fired],
+            key=lambda item: (-item[1].seconds, item[0]),
+        )
+        rows = [
+            (name + " by kanren" * c.interpreted, str(c.fired), str(c.tried),
+             f"{c.seconds * 1e3:.3f}")
+            for name, c in fired
+        ]  # fmt: skip
+        table = Table(("relation", "fired", "tried", "ms"), tuple(rows), frozenset((1, 2, 3)))
+        idle = len(self.counts) - len(fired)
+        rest = f"{count_of(idle, 'relation')} fired nowhere; print(...) lists all"
+        return [*([table] if rows else []), *([Note(rest)] if idle else [])]
 
 
 @contextmanager

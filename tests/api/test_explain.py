@@ -77,7 +77,8 @@ def test_several_relations_and_sites():
 def test_the_text_is_a_chain():
     derivation = rg.explain(TWICE + 1, double_negativeo)
     assert str(derivation) == (
-        "    --x + 1\n1. double_negativeo\n    --x\n  = x\nresult, 1 step, 12 -> 4 flops\n    x + 1"
+        "    --x + 1\n1. double_negativeo, in [.] + 1\n    --x\n  = x\n"
+        "result, 1 step, 12 -> 4 flops\n    x + 1"
     )
 
 

@@ -31,7 +31,7 @@ from relgraph.backends.cuda.places import targets, write
 from relgraph.backends.cuda.recording import Recorded
 from relgraph.backends.cuda.streams import current_stream
 from relgraph.backends.cuda.templates import literals, supported, weight
-from relgraph.backends.report import Report, library_calls, loops
+from relgraph.backends.report import Report, Scheduled, library_calls, loops, scheduled
 from relgraph.errors import CaptureError, ShapeError
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph, is_tensor
@@ -236,6 +236,10 @@ class CudaProgram(Program):
             else:
                 texts.update(dict.fromkeys(self._launchers[i].texts()))
         return "\n\n".join([head, *texts])
+
+    def scheduled(self) -> tuple[FunctionGraph, tuple[Scheduled, ...]]:
+        """Return the graph that the kernels compute, and the kernels and calls."""
+        return self._graph, scheduled(self.steps, {}, {}, {})
 
     def report(self) -> Report:
         """Return what the program runs, on the device and on the CPU."""

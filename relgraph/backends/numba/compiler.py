@@ -30,7 +30,8 @@ from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
 from relgraph.backends.numba.tapes import Taped, Untaped
-from relgraph.backends.report import Report, inputs_in_place, library_calls, loops
+from relgraph.backends.report import Report, Scheduled, inputs_in_place, library_calls, loops
+from relgraph.backends.report import scheduled as described_steps
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.records import record, replace
@@ -173,6 +174,12 @@ class NumbaProgram(Program):
     def kernels(self) -> tuple[str, ...]:
         """The names of the distinct kernels."""
         return tuple(self._schedule.texts)
+
+    def scheduled(self) -> tuple[FunctionGraph, tuple[Scheduled, ...]]:
+        """Return the graph that the kernels compute, and the kernels and calls."""
+        schedule, main = self._schedule, self._written
+        steps = described_steps(schedule.steps, main.names, main.memory.takes, schedule.names)
+        return schedule.graph, steps
 
     def report(self) -> Report:
         """Report what the program runs and how many variants of it are compiled."""

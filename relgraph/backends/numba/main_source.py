@@ -132,6 +132,11 @@ class MainText:
         head = "".join(f"# {line}\n" for line in shown)
         return head + "\n\n".join(text for _, text in self.parts)
 
+    @property
+    def names(self) -> Mapping[Variable, str]:
+        """The names of arrays in the main function."""
+        return self._names
+
     def trusting(self) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]]:
         """Return the main function without checks that a test of its arguments can make.
 

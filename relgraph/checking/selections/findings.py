@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from relgraph.checking.report import counted
 from relgraph.errors import UnsoundRelationError
+from relgraph.viz.display import Displayed
 
 # The kinds of findings: a selection fails with an unexpected fault, and passes with notes.
 FAULTS = {
@@ -63,7 +64,7 @@ class Finding:
         return f"{self.kind:<11}  {where}{self.text}"
 
 
-class SelectionReport:
+class SelectionReport(Displayed):
     """The report on a selection; true if it has no unexpected fault.
 
     Parameters

@@ -67,6 +67,7 @@ class Elementwise(Op):
         "idempotent",
         "identity",
         "inverse",
+        "latex",
         "measure",
         "name",
         "precedence",
@@ -94,7 +95,7 @@ class Elementwise(Op):
         row = ROWS[name]
         op = object.__new__(cls)
         op.name, op.arity, op.row = row.name, row.arity, row
-        op.symbol, op.precedence = row.symbol, row.precedence
+        op.symbol, op.precedence, op.latex = row.symbol, row.precedence, row.latex
         op.associative = "associative" in row.laws
         op.commutative = "commutative" in row.laws
         op.idempotent = "idempotent" in row.laws

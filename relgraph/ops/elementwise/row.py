@@ -153,6 +153,8 @@ class Row(NamedTuple):
         The function that repeats it, by name, as multiplication repeats addition.
     symbol, precedence : str, int
         The infix or prefix symbol, and how tightly it binds.
+    latex : str
+        The template of its LaTeX, as :attr:`Op.latex`; "" for a named function.
     tests : bool
         Whether the result is bool whatever the dtypes of the operands.
     prepare : callable or None
@@ -218,6 +220,7 @@ class Row(NamedTuple):
     scale: str = ""
     symbol: str = ""
     precedence: int = 0
+    latex: str = ""
     tests: bool = False
     prepare: Prepare | None = None
     facts: FactRule = no_facts

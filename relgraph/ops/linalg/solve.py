@@ -121,6 +121,7 @@ class Inv(SquareOp):
 
     __slots__ = ()
     name = "inv"
+    latex = "#1^{-1}"
     overhead = 4000
     measure = (18, 4)
     needs_regular = True

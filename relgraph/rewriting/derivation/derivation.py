@@ -8,20 +8,21 @@ from os import PathLike
 from typing import Any
 
 from relgraph.errors import ArgumentError, VerifyError, count_of, kind_of
-from relgraph.ir.cost import compared_flops
-from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.operand_index import Firing
+from relgraph.rewriting.derivation.display import Names, described
 from relgraph.rewriting.derivation.packing import Packing, Unpacking
 from relgraph.rewriting.derivation.passes import LISTENER, Pass
 from relgraph.rewriting.derivation.replay import FIX, Checker
 from relgraph.rewriting.driver import RUNNER, normalise
 from relgraph.rewriting.selection import Selection, selection_of
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Element, text
 
 
 @record
-class Step:
+class Step(Displayed):
     """One step: a node of the graph, what replaced it, and the firings that justify it.
 
     Attributes
@@ -46,11 +47,11 @@ class Step:
         """How many uses of a binary relation the step stands for: k terms gathered are k - 1."""
         return sum(max(len(f.taken) - 1, 1) for f in self.firings)
 
-    def __str__(self) -> str:
-        times = f" x{self.uses}" if self.uses > 1 else ""
-        return (
-            f"{', '.join(self.relations)}{times}\n    {brief(self.before)}\n  = {brief(self.after)}"
-        )
+    def __repr__(self) -> str:
+        return text(self._document())
+
+    def _document(self) -> list[Element]:
+        return Names().step(self)
 
 
 @record
@@ -96,6 +97,9 @@ class Phase:
     selection: Selection
     totals: tuple[Total, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<phase of {count_of(len(self.steps), 'step')}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         packing = Packing()
         data = _packed(self, packing)
@@ -125,7 +129,7 @@ class Phase:
 
 
 @record
-class Derivation:
+class Derivation(Displayed):
     """How a graph became another one: a chain of equal graphs, with the relation of each step.
 
     Attributes
@@ -181,22 +185,48 @@ class Derivation:
         return iter(self.steps)
 
     def __str__(self) -> str:
-        lines = [f"    {brief(x)}" for x in self.before]
-        number = 0
-        for phase in self.phases:
-            if isinstance(phase, Pass):
-                lines.extend(phase.lines())
-            for step in phase.steps:
-                number += 1
-                lines.append(f"{number}. {step}")
-        cost = compared_flops(self.before, self.after)
-        lines.append(f"result, {count_of(number, 'step')}, {cost}")
-        lines.extend(f"    {brief(x)}" for x in self.after)
-        lines.extend(f"not used: {name}, {reason}" for name, reason in self.unused)
-        return "\n".join(lines)
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def text(self, lines: int | None = 200) -> str:
+        """Return the chain of equal graphs as text, which names shared parts once.
+
+        Parameters
+        ----------
+        lines : int, optional
+            How many lines to write; the rest is counted by relation.  None writes all steps.
+
+        Returns
+        -------
+        str
+            For each step its relations, the place (``[.]`` stands for what changed), and the parts
+            of the graph that changed.
+
+        Examples
+        --------
+        >>> import relgraph as rg
+        >>> x = rg.vector("x", "n")
+        >>> print(rg.explain(rg.log(rg.exp(x)) + 1, include=["canonicalize"]).text())
+            log(exp(x)) + 1
+        1. cancel_log_expo, in [.] + 1
+            log(exp(x))
+          = x
+        result, 1 step, 5376 -> 256 flops at n = 256
+            x + 1
+        """
+        return text(described(self, lines))
+
+    def _document(self) -> list[Element]:
+        return described(self)
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the derivation to a self-contained HTML page.
+        """Write the derivation to one HTML file, which fetches nothing.
+
+        A slider, and the arrow keys, go through the steps.  Each shows the relation in mathematics,
+        the values of its variables and conditions, costs, and pictures of what it replaced (red)
+        and what is new (green).
 
         Parameters
         ----------
@@ -208,43 +238,15 @@ class Derivation:
         ArgumentError
             For what is no path.
         """
-        from html import escape
-
         if not isinstance(path, str | PathLike):
             raise ArgumentError(
                 f"to_html takes the path of a file, not {kind_of(path)}",
                 fix='Write derivation.to_html("rewrite.html").',
             )
+        from relgraph.rewriting.derivation.page import page
 
-        rows = "\n".join(
-            f"<tr><td>{number}</td><td>{escape(name)}</td>"
-            f"<td><code>{escape(brief(before))}</code></td>"
-            f"<td><code>{escape(brief(after))}</code></td></tr>"
-            for number, name, before, after in self._rows()
-        )
-        graphs = " ; ".join(escape(brief(x)) for x in self.before)
-        results = " ; ".join(escape(brief(x)) for x in self.after)
-        text = (
-            "<!doctype html><meta charset='utf-8'><title>derivation</title>"
-            "<style>body{font-family:sans-serif}td{padding:.3em .8em;vertical-align:top}"
-            "code{white-space:pre-wrap}</style>"
-            f"<p><code>{graphs}</code></p><table><tr><th></th><th>relation</th><th>from</th>"
-            f"<th>to</th></tr>\n{rows}</table><p><code>{results}</code></p>\n"
-        )
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def _rows(self) -> Iterator[tuple[str, str, Variable, Variable]]:
-        """Yield steps with their numbers, and what passes changed, with names and graphs."""
-        number = 0
-        for phase in self.phases:
-            if isinstance(phase, Pass):
-                for old, new in zip(phase.before, phase.after, strict=True):
-                    if old is not new:
-                        yield "", phase.name, old, new
-            for step in phase.steps:
-                number += 1
-                yield str(number), ", ".join(step.relations), step.before, step.after
+            file.write(page(self))
 
     def check(self) -> None:
         """Replay the steps independently of the engine.
