@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
+    from relgraph.export.source import source as source
 
     optdb: SequenceDB
 
@@ -177,6 +178,7 @@ _LAZY = {
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
+    "source": "relgraph.export.source",
     "Function": "relgraph.api.function",
     "In": "relgraph.api.function_options",
     "Shared": "relgraph.api.shared",
