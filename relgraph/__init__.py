@@ -142,6 +142,7 @@ if TYPE_CHECKING:
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
     from relgraph.export.source import source as source
+    from relgraph.measurement.benchmark import benchmark as benchmark
 
     optdb: SequenceDB
 
@@ -178,6 +179,7 @@ _LAZY = {
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
+    "benchmark": "relgraph.measurement.benchmark",
     "source": "relgraph.export.source",
     "Function": "relgraph.api.function",
     "In": "relgraph.api.function_options",
