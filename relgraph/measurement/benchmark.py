@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,8 @@ def benchmark(
         Of "numpy", "jax", "torch", "torch.compile" and "pytensor": what else runs the graph as
         written, from its :func:`source`.
     budget : float
-        Seconds in which to end.  Only a call in progress, and what is compiled, may exceed it.
+        Seconds in which to end.  Only a call in progress, and a program being compiled, may exceed
+        it; peers are left out if half of it has passed before it is their turn.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def benchmark(
         deadline = time.perf_counter() + left / (len(drawn) - i)
         contest = _Contest(forms, values, left_out)
         for name in names:
-            contest.invite(name)
+            contest.invite(name, start + budget / 2 if i == 0 else inf)
         rows = contest.rows(deadline, _COMPARED * budget / len(drawn))
         measured.append(Point(sizes_of(whole, values), tuple(rows)))
         forms = [replace(x, seconds=0.0) for x in forms]  # they are compiled by now
@@ -219,11 +221,14 @@ class _Contest:
         self._results[name] = list(value) if isinstance(value, list | tuple) else [value]
         self._calls[name] = call
 
-    def invite(self, name: str) -> None:
-        """Add a peer, unless it cannot run."""
+    def invite(self, name: str, latest: float) -> None:
+        """Add a peer, unless it cannot run or it is too late."""
+        start = time.perf_counter()
         if name in self._left_out:
             return
-        start = time.perf_counter()
+        if start > latest:
+            self._left_out[name] = "half of the budget had passed before it was its turn"
+            return
         try:
             call = PEERS[name](self._forms[WRITTEN].graph, self._arrays)
             self._begin(name, call, time.perf_counter() - start)
@@ -300,16 +305,13 @@ def _difference(
         with np.errstate(all="ignore"):
             same = (a == b) | (np.isnan(a) & np.isnan(b))
             away = np.where(same, 0.0, np.abs(a.astype("float64") - b.astype("float64")))
-            unit = np.spacing(np.abs(a)).astype("float64")
-            ulps = np.where(same, 0.0, away / unit)
-        place = np.unravel_index(np.argmax(np.where(np.isnan(ulps), np.inf, ulps)), a.shape)
-        largest = float(ulps[place])
+        finite = np.abs(a[np.isfinite(a)])
+        unit = float(np.spacing(finite.max())) if finite.size else 1.0
+        worst = max(worst, float(np.nan_to_num(away, nan=np.inf, posinf=np.inf).max()) / unit)
         if one is not None and two is not None:
-            allowed = np.broadcast_to(np.asarray(one[i]) + np.asarray(two[i]), a.shape)
+            allowed = np.asarray(one[i]) + np.asarray(two[i])
             within &= bool((same | (away <= allowed)).all())
-            if bound is None or largest >= worst:
-                bound = float(allowed[place] / unit[place])
-        worst = max(worst, largest) if not np.isnan(largest) else np.inf
+            bound = max(bound or 0.0, float(np.max(allowed)) / unit)
     return worst, bound, within
 
 

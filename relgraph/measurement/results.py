@@ -38,8 +38,9 @@ class Measured:
     flops, bytes, kernels, library_calls : int or None
         As :func:`relgraph.cost` counts them; None for a peer.
     ulps, bound : float or None
-        The largest difference from the results as written, in units in the last place, and what
-        rounding in both programs can make of it; None where no bound is known.
+        The largest difference from the results as written, and the largest that rounding in both
+        programs explains, in units in the last place of the largest element; None where no bound is
+        known.  Other differences than of floats do not count.
     within : bool
         Whether every difference is within its bound, or no bound is known.
     """
