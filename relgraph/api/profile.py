@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from relgraph.api.argument_conversion import bound
 from relgraph.api.function import Container, Function, function
 from relgraph.api.jit import Jit, jit
 from relgraph.api.profile_report import Profile, RunProfile, StepTime, recording
@@ -19,7 +20,7 @@ from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel
 
 ROUNDS = 100  # calls that are timed, at most
@@ -36,8 +37,8 @@ def profile(graph: Any, *arrays: Any, mode: Any = DEFAULT_MODE) -> Profile:
     graph : Variable, list or tuple or dict of Variable, FunctionGraph, Function, or callable
         What to compile; or a function of NumPy, which needs arrays.  A Function is compiled once
         more, without rewriting: pass ``profile=True`` to :func:`function` to profile that too.
-    *arrays : array-like
-        A value for each input, in order.  Without them, nothing runs.
+    *arrays : array-like, or one dict of them
+        A value for each input, in order, or by name.  Without them, nothing runs.
     mode : str, Query, relation, rewriter, or list of them
         The rewrites, as in :func:`function`.
 
@@ -70,7 +71,7 @@ def profile(graph: Any, *arrays: Any, mode: Any = DEFAULT_MODE) -> Profile:
     report = compiled.profile
     assert report is not None
     if arrays or not compiled.inputs:
-        report.run = run_profile(compiled, arrays)
+        report.run = run_profile(compiled, _in_order(compiled, arrays))
         report.calls.count, report.calls.seconds = 0, 0.0
     return report
 
@@ -105,8 +106,16 @@ def _of_function(compiled: Function, arrays: Sequence[Any]) -> Profile:
     with recording() as report:
         again = make(*parts)
     if arrays or not compiled.inputs:
-        report.run = run_profile(again, arrays)
+        report.run = run_profile(again, _in_order(again, arrays))
     return report
+
+
+def _in_order(compiled: Function, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Return the arrays in the order of the inputs."""
+    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+        named = {x.name if isinstance(x, Input) else str(x): v for x, v in arrays[0].items()}
+        return bound([x.name for x in compiled.inputs], (), named)
+    return arrays
 
 
 def run_profile(compiled: Function, arrays: Sequence[Any]) -> RunProfile:

@@ -267,7 +267,7 @@ class _Contest:
         )
         return Measured(
             name,
-            timing.seconds,
+            timing.median,
             timing.spread,
             Ratio(1.0, 0.0) if first else ratio(written, timing),
             self._first[name],

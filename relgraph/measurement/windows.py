@@ -74,6 +74,11 @@ class Timing:
         return statistics.median(self.kept) if self.kept else min(self.disturbed)
 
     @property
+    def median(self) -> float:
+        """The median of all turns, which compares with the other contenders of the same rounds."""
+        return _quartiles(self.turns)[0]
+
+    @property
     def spread(self) -> float:
         """Half of the distance between the quartiles of all turns."""
         return _quartiles(self.turns)[1]

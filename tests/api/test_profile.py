@@ -57,6 +57,12 @@ def test_modes_and_relations_are_those_of_function():
     assert not rg.profile(rg.exp(x), mode=None).rewriting.counts
 
 
+def test_arrays_by_name():
+    assert rg.profile(x @ A, {"A": a, "x": b}).run.steps[0].bytes == 40 * 42 * 8
+    with pytest.raises(ArgumentError, match="'A'"):
+        rg.profile(x @ A, {"x": b})
+
+
 def test_a_compiled_function_and_one_of_numpy():
     f = rg.function([A, x], rg.exp(A) @ x)
     profile = rg.profile(f, a, b)
