@@ -136,7 +136,6 @@ if TYPE_CHECKING:
     from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.profile import profile as profile
-    from relgraph.api.profile_report import Profile as Profile
     from relgraph.api.prove import prove as prove
     from relgraph.api.shared import Shared as Shared, shared as shared
     from relgraph.api.function_options import In as In
@@ -181,7 +180,6 @@ _LAZY = {
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
-    "Profile": "relgraph.api.profile_report",
     "benchmark": "relgraph.measurement.benchmark",
     "profile": "relgraph.api.profile",
     "source": "relgraph.export.source",

@@ -80,16 +80,25 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
     writer = Writer(LIBRARIES[library], SPELLINGS, JOINING)
     parameters, results = writer.write(whole, name)
     if writer.unsupported:
+        others = [x for x in LIBRARIES if x != library and _writes(whole, x)]
         raise UnsupportedOpError(
             f"{count_of(len(writer.unsupported), 'op')} of the graph cannot be written "
             f"with {library}",
             writer.unsupported,
-            "Rewrite the graph without them, or write it for another library: "
-            f"{', '.join(x for x in LIBRARIES if x != library)}.",
+            f"Write it for {' or '.join(others)}."
+            if others
+            else "Rewrite the graph without them, or pass their results as inputs.",
         )
     body = [*writer.lines, f"return {_returned(results, keys, graph)}"]
     lines = [f"def {name}({', '.join(parameters)}):", *(f"    {x}" for x in body)]
     return Text("\n".join([*_header(writer, whole, body), "", "", *lines]))
+
+
+def _writes(graph: FunctionGraph, library: str) -> bool:
+    """Return True if a graph can be written for a library."""
+    writer = Writer(LIBRARIES[library], SPELLINGS, JOINING)
+    writer.write(graph, "compute")
+    return not writer.unsupported
 
 
 def _returned(results: list[str], keys: list[Any] | None, graph: Any) -> str:

@@ -154,13 +154,12 @@ def sizes_of(graph: FunctionGraph, arrays: Sequence[Array]) -> dict[str, int]:
 def _shape(x: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
     missing = [str(d) for d in x.type.shape if not isinstance(d, int) and d not in sizes]
     if missing:
-        named = [d for d in missing if d != "None"]
+        named = [] if "None" in missing else missing
+        sizes_text = ", ".join(f"{d!r}: 1000" for d in named)
         raise ArgumentError(
-            f"the input {x.name!r} has the shape ({', '.join(map(str, x.type.shape))}), "
-            f"and {named[0] if named else 'one size'} has no value",
-            fix=f"Pass sizes={{{named[0]!r}: 1000}}, or arrays=[...]."
-            if named
-            else "Pass arrays=[...].",
+            f"the input {x.name!r} has sizes without a value",
+            {"type": x.type},
+            f"Pass sizes={{{sizes_text}}}, or arrays=[...]." if named else "Pass arrays=[...].",
         )
     return tuple([d if isinstance(d, int) else sizes[str(d)] for d in x.type.shape])
 

@@ -101,8 +101,8 @@ def benchmark(
     >>> result = rg.benchmark((A @ B) @ x, sizes={"n": 300}, budget=1)
     >>> result["as written"].flops, result["rewritten"].flops
     (54180000, 360000)
-    >>> result.verdict.partition(" is ")[0]
-    'The rewritten graph'
+    >>> bool(result["rewritten"].speedup.value > 1)
+    True
     """
     start = time.perf_counter()
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0:
