@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from relgraph import cache as cache
     from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
     from relgraph.api.optimize import optimize as optimize
+    from relgraph.api.profile import profile as profile
     from relgraph.api.prove import prove as prove
     from relgraph.api.why_not import why_not as why_not
     from relgraph.api.shared import Shared as Shared, shared as shared
@@ -143,6 +144,8 @@ if TYPE_CHECKING:
     from relgraph.checking.check import check as check
     from relgraph.costs.program import cost as cost
     from relgraph.db.listing import catalogue as catalogue
+    from relgraph.export.source import source as source
+    from relgraph.measurement.benchmark import benchmark as benchmark
 
     optdb: SequenceDB
 
@@ -181,6 +184,9 @@ _LAZY = {
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",
     "why_not": "relgraph.api.why_not",
+    "benchmark": "relgraph.measurement.benchmark",
+    "profile": "relgraph.api.profile",
+    "source": "relgraph.export.source",
     "Function": "relgraph.api.function",
     "In": "relgraph.api.function_options",
     "Shared": "relgraph.api.shared",

@@ -69,7 +69,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
 
 @traceable
 def profile_rewrites(graph: Any, *relations: Any, **options: Any) -> RewriteProfile:
-    """Rewrite a graph and count, for each relation, firings, attempts and time.
+    """Profile the rewriting of a graph, as :func:`profile` does, and compile nothing.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def profile_rewrites(graph: Any, *relations: Any, **options: Any) -> RewriteProf
     Returns
     -------
     RewriteProfile
-        ``counts`` by relation; prints as a table.
+        ``counts`` by relation, and the ``whole`` with its phases and passes; prints as a tree of
+        what fired, and ``text(every=True)`` as one of all.
 
     Examples
     --------

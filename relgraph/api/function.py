@@ -20,6 +20,7 @@ from relgraph.api.function_options import (
     without_shared,
 )
 from relgraph.api.out_arguments import check_out, donated_names, out_arrays
+from relgraph.api.profile_report import Profile, recording
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.shared import Shared
 from relgraph.api.size_checks import equal_sizes, size_of, sources, unmet
@@ -68,6 +69,7 @@ def function(
     donate: str | Input | Iterable[str | Input] = (),
     updates: Pairs = (),
     givens: Pairs = (),
+    profile: bool = False,
 ) -> Function:
     """Rewrite a graph and compile it to a function of arrays.
 
@@ -96,6 +98,9 @@ def function(
         all new values from the old ones.  If the call raises, no value changes.
     givens : mapping, or iterable of pairs, of Variable and Variable or array-like
         Nodes to replace in the outputs and updates, and in the replacements themselves.
+    profile : bool
+        Whether to record where the time of making the function goes, and to count and time its
+        calls; the function then has a :class:`Profile` as its attribute ``profile``.
 
     Returns
     -------
@@ -127,6 +132,14 @@ def function(
     >>> f(np.array([1.0, 2.0]), y=np.array([3.0, 4.0]))
     {'sum': array([4., 6.]), 'dot': np.float64(11.0)}
     """
+    if profile:
+        with recording() as report:
+            compiled = function(
+                inputs, outputs, mode, target, nonfinite,
+                donate=donate, updates=updates, givens=givens,
+            )  # fmt: skip
+        compiled.count_calls(report)
+        return compiled
     listed, defaults = _listed_inputs(inputs)
     if outputs is None and not updates:
         raise ArgumentError(
@@ -282,6 +295,8 @@ class Function(Displayed):
         Where it runs.
     source : str
         The generated program.
+    profile : Profile or None
+        Where the time goes, if the function was made with ``profile=True``.
     """
 
     # Python looks calls up in the class.  A slot there gives each function a call of its own: in
@@ -315,6 +330,7 @@ class Function(Displayed):
         "__weakref__": None,
     }
     __call__: Callable[..., Any]
+    profile: Profile | None = None
 
     @checks_arguments
     def __init__(
@@ -392,6 +408,17 @@ class Function(Displayed):
             *((a, b) for a, b in self._pairs),
         ]
 
+    def count_calls(self, profile: Profile) -> None:
+        """Count and time all calls from now on.
+
+        Parameters
+        ----------
+        profile : Profile
+            The record, which becomes the attribute ``profile``.
+        """
+        self.profile = profile
+        _set_call(self, profile.calls.counted(self.__call__))
+
     @property
     def source(self) -> str:
         """The generated program."""
@@ -459,6 +486,21 @@ class Function(Displayed):
             return self._packed(self._listed(*self._checked(args, kwargs)))
         results = self._direct(*args)
         return results if self._single else self._packed(results)
+
+    def timed(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return a run of the program that times each step.
+
+        Parameters
+        ----------
+        *args, **kwargs : array-like
+            The arguments of the calls to time.
+
+        Returns
+        -------
+        object or None
+            What the back end's ``Program.timed`` returns; None if it does not time steps.
+        """
+        return self._program.timed(self._checked(args, kwargs))
 
     @property
     def unchecked(self) -> Callable[..., Any]:

@@ -67,6 +67,10 @@ class Program(ABC):
         """Return the graph that it computes and its steps, in order; None if it has none."""
         return None
 
+    def timed(self, arrays: Sequence[Array]) -> Any:
+        """Return a run of the program on arrays that times each step; None if it cannot."""
+        return None
+
     def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
         """Return a way around the checks of :class:`~relgraph.api.function.Function`; None if none.
 

@@ -297,6 +297,25 @@ def _cost_on(whole: FunctionGraph, machine: Machine) -> Cost:
     )
 
 
+def works(graph: FunctionGraph, steps: list[Step]) -> list[Work]:
+    """Return the work of each step of a program.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The graph that the steps compute.
+    steps : list of Step
+        Its kernels and calls.
+
+    Returns
+    -------
+    list of Work
+        Over sizes with names, polynomials.
+    """
+    types = _Types([*graph, *(x for step in steps for x in _nodes(step))])
+    return [_work(step, types) for step in steps]
+
+
 def _graph_of(graph: Any) -> FunctionGraph:
     inner = getattr(graph, "graph", graph)  # that of a compiled function
     if isinstance(inner, FunctionGraph):
@@ -474,4 +493,4 @@ def _shown(number: Number) -> str:
     return f"{number:,}" if isinstance(number, int) else str(number)
 
 
-__all__ = ["Cost", "Work", "cost"]
+__all__ = ["Cost", "Work", "cost", "works"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
@@ -44,6 +45,10 @@ from relgraph.rewriting.selection import Selection, selection_of
 
 Graph = TypeVar("Graph")
 Run = Callable[[Any, tuple[Variable, ...]], tuple[Variable, ...]]
+
+# Runs each rewriter of a run, to profile it: given what runs it, the rewriter, and the outputs.
+WATCHER: ContextVar[Callable[[Run, Any, tuple[Variable, ...]], tuple[Variable, ...]] | None]
+WATCHER = ContextVar("relgraph_watcher", default=None)
 
 STRATEGIES = ("innermost", "once")
 ROUNDS = 8  # runs of one selection after the first, each on fewer users
@@ -221,7 +226,7 @@ class GraphRewriter:
 
     def _step(self, step: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         if not isinstance(step, Selection):
-            return _Run()(step, outputs)
+            return _run_on()(step, outputs)
         once = self.strategy == "once"
         if self.max_use_ratio is None:
             return _normalised(outputs, step, once)
@@ -496,7 +501,7 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
             fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
-    run = _Run(whole)
+    run = _run_on(whole)
     with collector_paused():
         outputs = run(rewriter, graphs)
     matcher_store.write()
@@ -526,6 +531,19 @@ class _Run:
             self.whole = FunctionGraph(None, outputs)
         self.whole = _applied(rewriter, with_outputs(self.whole, outputs))
         return self.whole.outputs
+
+
+class _Watched(_Run):
+    """Lets the watcher run each rewriter."""
+
+    def __call__(self, rewriter: Any, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        watch = WATCHER.get()
+        run = super().__call__
+        return run(rewriter, outputs) if watch is None else watch(run, rewriter, outputs)
+
+
+def _run_on(whole: FunctionGraph | None = None) -> _Run:
+    return _Run(whole) if WATCHER.get() is None else _Watched(whole)
 
 
 def _normalised(
@@ -659,7 +677,7 @@ class SequentialGraphRewriter(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph after all rewriters."""
-        return with_outputs(graph, _Run(graph)(self, graph.outputs))
+        return with_outputs(graph, _run_on(graph)(self, graph.outputs))
 
     def in_rounds(self, run: Run, outputs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         """Return what ``run`` makes of outputs with each rewriter in turn, in rounds.

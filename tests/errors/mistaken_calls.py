@@ -506,3 +506,55 @@ def too_few_cotangents():
     """a cotangent too few"""
     _, pullback = rg.vjp([x, rg.exp(x)], x)
     return pullback([x])
+
+
+# Measuring.
+
+
+@mistake
+def source_in_an_unknown_library():
+    """source for a library that is not known"""
+    return rg.source(x + y, "pytorch")
+
+
+@mistake
+def source_without_spellings():
+    """source for a library that lacks ops"""
+    return rg.source(rg.kv(x, y) + rg.polygamma(2, x), "torch")
+
+
+@mistake
+def benchmark_without_sizes():
+    """a benchmark without sizes"""
+    return rg.benchmark(rg.exp(rg.matrix("A", ("m", "n"))))
+
+
+@mistake
+def benchmark_of_another_size():
+    """a benchmark over a size that no input has"""
+    return rg.benchmark(rg.exp(rg.vector("v", "n")), sizes={"k": [10, 100]})
+
+
+@mistake
+def benchmark_with_another_input():
+    """a benchmark with an array for another input"""
+    return rg.benchmark(x + y, arrays={"x": np.ones(3), "z": np.ones(3)})
+
+
+@mistake
+def benchmark_with_an_unknown_peer():
+    """a benchmark with a peer that is not known"""
+    return rg.benchmark(x + y, sizes={}, peers=["tensorflow"])
+
+
+@mistake
+def profile_of_a_function_without_arguments():
+    """the profile of a function without arguments"""
+    return rg.profile(np.exp)
+
+
+@mistake
+def profile_of_a_function_with_state():
+    """the profile of a function that updates shared variables"""
+    total = rg.shared(0.0, name="total")
+    return rg.profile(rg.function([], None, updates={total: total + 1}, target="numpy"))

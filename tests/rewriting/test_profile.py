@@ -5,7 +5,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import ArgumentError, BudgetError
-from relgraph.rewriting.profile import Count, RewriteProfile, profiling, timed
+from relgraph.rewriting.profile import Count, RewriteProfile, Stage, profiling, timed
 from tests.samples import cancel_log_expo, distribute_matmulo, double_addo
 
 
@@ -86,14 +86,65 @@ def test_modes_are_profiled():
     assert set(steps) == set(fired)
 
 
-def test_the_table():
-    counts = {"rareo": Count(0, 4, 0.0), "often_usedo": Count(3, 5, 0.0015, interpreted=True)}
-    assert str(RewriteProfile(counts)) == (
-        "relation       fired     tried         ms\n"
-        "often_usedo        3         5      1.500  by kanren\n"
-        "rareo              0         4      0.000"
-    )
-    assert str(RewriteProfile()).split() == ["relation", "fired", "tried", "ms"]
+SHOWN = """\
+   10.000 ms rewriting
+               nodes: 7 at start, 9 largest, 5 at end, 3 created
+      0.125 ms in 1 rewriter that changed nothing
+      8.000 ms phase, 2 runs
+                 nodes: 7 at start, 9 largest, 5 at end, 3 created
+        1.500 ms often_usedo: fired 3, tried 5, created 2, by kanren
+        0.250 ms in 1 relation that did not fire"""
+
+EVERY = """\
+   10.000 ms rewriting
+               nodes: 7 at start, 9 largest, 5 at end, 3 created
+      8.000 ms phase, 2 runs
+                 nodes: 7 at start, 9 largest, 5 at end, 3 created
+        1.500 ms often_usedo: fired 3, tried 5, created 2, by kanren
+        0.250 ms rareo: fired 0, tried 4
+      0.125 ms idle
+                 nodes: 7 at start, 7 largest, 7 at end, 0 created"""
+
+
+def test_the_tree():
+    counts = {"rareo": Count(0, 4, 0.00025), "often_usedo": Count(3, 5, 0.0015, True, 2)}
+    phase = Stage("phase", 0.008, 2, 1, 7, 5, 9, 3, counts=counts)
+    idle = Stage("idle", 0.000125, 1, 0, 7, 7, 7)
+    stages = {"idle": idle, "phase": phase}
+    whole = Stage("rewriting", 0.01, 1, 1, 7, 5, 9, 3, stages=stages)
+    profile = RewriteProfile(counts, whole)
+    assert str(profile) == SHOWN
+    assert profile.text(every=True) == EVERY
+
+
+def test_passes_and_users_rewriters_are_stages():
+    class Halve(rg.GraphRewriter):
+        """Replaces 2 x by x: wrong, but a pass."""
+
+        def apply(self, graph):
+            return graph.replace(2 * x, x)
+
+    graph = rg.exp(rg.absolute(rg.absolute(2 * x)))
+    profile = rg.profile_rewrites(graph, [Identity(), Halve()])
+    assert rg.rewrite_graph(graph, [Identity(), Halve()]) is rg.exp(rg.absolute(x))
+    found, waiting = {}, [profile.whole]
+    while waiting:
+        stage = waiting.pop()
+        found[stage.name] = stage
+        waiting += stage.stages.values()
+    assert found["Halve"].changes == 1
+    assert (found["Halve"].start, found["Halve"].end) == (5, 3)
+    assert profile.counts["Identity"].fired == 1
+    whole = profile.whole
+    assert (whole.start, whole.end, whole.largest, whole.changes) == (6, 3, 6, 1)
+    assert whole.seconds >= found["Halve"].seconds > 0
+
+
+def test_created_nodes_are_those_that_were_not_there():
+    profile = rg.profile_rewrites([rg.log(rg.exp(y)), x + x], cancel_log_expo, double_addo)
+    assert profile.counts["cancel_log_expo"].created == 0  # y was there
+    assert profile.counts["double_addo"].created == 2  # 2 and 2 x
+    assert profile.whole.created == 2
 
 
 def test_an_attempt_that_raises_is_counted():

@@ -30,11 +30,13 @@ from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
 from relgraph.backends.numba.tapes import Taped, Untaped
+from relgraph.backends.numba.timed_run import TimedRun, TimedText
 from relgraph.backends.report import Report, Scheduled, inputs_in_place, library_calls, loops
 from relgraph.backends.report import scheduled as described_steps
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.records import record, replace
+from relgraph.ir.spans import span
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
@@ -126,7 +128,8 @@ class NumbaProgram(Program):
         self._laid = lru_cache(maxsize=ORDERS)(partial(_laid_out, graph, choices, strided))
         self._alone = lru_cache(maxsize=1)(partial(_alone, graph, choices))
         self._quick: Direct | None = None
-        self._define(choices)
+        with span("main function"):
+            self._define(choices)
 
     def _define(self, choices: NumbaBackend) -> None:
         """Define the main function and determine which results are new arrays."""
@@ -237,7 +240,11 @@ class NumbaProgram(Program):
 
     def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
         """Return the test and the main function, if it knows that its results are new arrays."""
-        if not self._fresh or (direct := self._direct(self._written)) is None:
+        if not self._fresh:
+            return None
+        with span("direct call"):
+            direct = self._direct(self._written)
+        if direct is None:
             return None
         self._quick = kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
         return self._quick
@@ -275,6 +282,29 @@ class NumbaProgram(Program):
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
         return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
+
+    def timed(self, arrays: Sequence[Array]) -> TimedRun:
+        """Return a run of the program on arrays that times each step."""
+        which = layouts(arrays, self._readable) if self._readable else None
+        if which:
+            return self._laid(which).timed(turned(arrays, which))
+        choices = self._choices
+        donated = [self._schedule.graph.inputs[i] for i in self._donated]
+        write = partial(
+            TimedText,
+            self._schedule.graph,
+            self.steps,
+            self._schedule.names,
+            choices.reuse,
+            choices.overwrite,
+            donated=donated,
+        )
+        return TimedRun(
+            write(),
+            self.steps,
+            self._schedule,
+            lambda main: self._run(main, self._usable(arrays)),
+        )
 
     def entry(
         self, test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]

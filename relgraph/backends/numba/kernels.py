@@ -32,6 +32,7 @@ from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
+from relgraph.ir.spans import COMPILED, LOADED, span
 from relgraph.settings import config
 
 Kernel = Callable[..., None]
@@ -215,11 +216,14 @@ def _code(
     entry = cache.fetch(name, key)
     if entry is not None and _found(entry.facts["symbols"]):
         _where[name] = "disk"
-        loaded = machine.load(entry.code, names)
+        with span(LOADED):
+            loaded = machine.load(entry.code, names)
         return tuple(loaded[x] for x in names)
-    translation = translated()
+    with span("translated"):
+        translation = translated()
     parts = [part.code for part in translation.scalars.values()]
-    code, symbols = machine.compile_module(translation.text, parts, branches)
+    with span(COMPILED):
+        code, symbols = machine.compile_module(translation.text, parts, branches)
     if not _found(symbols):
         raise CompileError(
             f"the kernel {name} needs functions that no library has",

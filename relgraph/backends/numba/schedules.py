@@ -19,6 +19,7 @@ from relgraph.backends.numba.update_source import UpdateText
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
+from relgraph.ir.spans import span
 from relgraph.lowering.expansion import expanded, is_flat, joins_as_updates
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.products import join_products
@@ -86,7 +87,13 @@ def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[S
 
 def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
     """Return the schedule of a graph and compile its kernels."""
-    graph, steps = planned(graph, fusion)
+    with span("lowering"):
+        graph, steps = planned(graph, fusion)
+    with span("kernels"):
+        return _with_kernels(graph, steps)
+
+
+def _with_kernels(graph: FunctionGraph, steps: list[Step]) -> Schedule:
     result = Schedule(graph, steps, {}, {}, {})
     for step in steps:
         if isinstance(step, Kernel) and step.structure not in result.names:
@@ -98,7 +105,8 @@ def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
                 others[kernels.PAST] = partial(past_text, step.structure)
             result.names[step.structure] = name
             result.texts[name] = text
-            result.functions[name] = kernels.load(name, text, layout, others)
+            with span(name):
+                result.functions[name] = kernels.load(name, text, layout, others)
     return result
 
 

@@ -151,7 +151,7 @@ class NearMatch:
         cls: Any = op.cls if isinstance(op, OpPattern) else type(op)
         if own is op:
             yield way, True
-        elif type(own) is cls and own.parameters and cls is not Elementwise:
+        elif own is not None and type(own) is cls and own.parameters and cls is not Elementwise:
             for one in self.parameters(op, own, way):
                 yield one, True
         else:

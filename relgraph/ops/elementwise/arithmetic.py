@@ -276,6 +276,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
     ),
     ufunc(
         np.cbrt,
+        spelled={"torch": ""},
         facts=rules.rule(keeps=(*rules.SIGNS, "nonzero", "finite", "not_nan")),
         zero="all",
         flops=TRANSCENDENTAL,
@@ -352,6 +353,7 @@ ARITHMETIC: tuple[Row, ...] = themed(
         np.clip,
         3,
         promote_loop,
+        spelled={"torch": "torch.minimum(torch.maximum({0}, {1}), {2})"},
         doc="Limit to an interval: ``minimum(maximum(x, low), high)``.",
         public=False,
         facts=rules.clip,
@@ -414,6 +416,7 @@ ROUNDING: tuple[Row, ...] = themed(
     ),
     ufunc(
         np.rint,
+        spelled={"torch": "torch.round({0})"},
         facts=rules.rounding(),
         zero="all",
         decides="halfway",

@@ -94,6 +94,7 @@ COMPARISON: tuple[Row, ...] = themed(
     # Printed as calls: '==' on graphs is identity.
     _test(
         np.equal,
+        spelled={"torch": "torch.eq({0}, {1})"},  # torch.equal compares whole arrays
         laws=COMMUTATIVE,
         precedence=6,
         prepare=prepare_comparison,

@@ -6,8 +6,9 @@ them lists ops by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,6 +200,10 @@ class Row(NamedTuple):
     cuda : str
         The expression of floats in a kernel of a GPU; "" if the CPU's works or there is none.
         ``{s}`` is the suffix of functions of the dtype ("f" for float32), ``{F}`` the dtype.
+    spelled : mapping of str to str
+        The expression in "numpy", "jax" or "torch", as :func:`relgraph.source` writes it; "" if the
+        library has none.  By default it is the symbol, or a call of the library's function of this
+        name, or of that in ``scipy``; JAX has the expression of NumPy.
     elementary : Polynomial or None
         The polynomial that computes it on the CPU.
     ulps : Ulps or None
@@ -237,6 +242,7 @@ class Row(NamedTuple):
     derivative: Callable[..., Any] | None = None
     cpu: Cpu | None = None
     cuda: str = ""
+    spelled: Mapping[str, str] = MappingProxyType({})
     elementary: Polynomial | None = None
     ulps: Ulps | None = None
 

@@ -158,6 +158,12 @@ SPECIALS: tuple[Row, ...] = themed(
         1,
         "Compute ``log(erfc(x))``, also where ``erfc`` underflows.",
         logerfc,
+        spelled={
+            "numpy": "np.where({0} < 1, np.log1p(-scipy.special.erf({0})), "
+            "np.log(scipy.special.erfcx({0})) - np.square({0}))",
+            "torch": "torch.where({0} < 1, torch.log1p(-torch.special.erf({0})), "
+            "torch.log(torch.special.erfcx({0})) - torch.square({0}))",
+        },
         facts=rules.rule(keeps=("not_nan",), when=((("nonnegative",), ("nonpositive",)),)),
         measure=(2, 2),
         meaning=lambda mp, x: mp.log(mp.erfc(x)),
@@ -167,6 +173,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "gamma",
         1,
         "Compute the gamma function.",
+        spelled={"torch": ""},
         facts=rules.rule(
             keeps=("positive",), when=((("positive", "not_nan"), ("positive", "not_nan")),)
         ),
@@ -193,6 +200,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "digamma",
         1,
         "Compute the derivative of the logarithm of the gamma function.",
+        spelled={"jax": "scipy.special.digamma({0})"},
         scipy=("psi", "digamma"),
         measure=(4, 2),
         meaning=lambda mp, x: mp.digamma(x),
@@ -208,6 +216,7 @@ SPECIALS: tuple[Row, ...] = themed(
         1,
         "Compute the second derivative of the logarithm of the gamma function.",
         trigamma,
+        spelled={"numpy": "", "torch": ""},
         measure=(4, 1),
         meaning=lambda mp, x: _polygamma(mp, 1, x),
         derivative=lambda op, r, x: (op.polygamma(2, x),),
@@ -217,6 +226,7 @@ SPECIALS: tuple[Row, ...] = themed(
         2,
         "Compute the derivative of order ``n`` of the digamma function.",
         polygamma,
+        spelled={"numpy": "", "torch": ""},
         measure=(5, (1, 2)),
         meaning=_polygamma,
         derivative=lambda op, r, n, x: (None, op.polygamma(n + 1, x)),
@@ -225,6 +235,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "kv",
         2,
         "Compute the modified Bessel function of the second kind, of order ``v``.",
+        spelled={"jax": "", "torch": ""},
         facts=rules.bessel_k,
         measure=(3, (1, 2)),
         meaning=lambda mp, v, x: _bessel(mp, mp.besselk, v, x),
@@ -234,6 +245,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "kve",
         2,
         "Compute ``kv(v, x) * exp(x)``, which does not underflow.",
+        spelled={"jax": "", "torch": ""},
         facts=rules.bessel_k,
         meaning=lambda mp, v, x: _bessel(mp, mp.besselk, v, x) * mp.exp(x),
         derivative=lambda op, r, v, x: (None, r - (op.kve(v - 1, x) + op.kve(v + 1, x)) / 2),
@@ -242,6 +254,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "iv",
         2,
         "Compute the modified Bessel function of the first kind, of order ``v``.",
+        spelled={"jax": "", "torch": ""},
         facts=rules.bessel_i,
         measure=(3, (1, 2)),
         meaning=lambda mp, v, x: _bessel(mp, mp.besseli, v, x),
@@ -252,6 +265,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "ive",
         2,
         "Compute ``iv(v, x) * exp(-abs(x))``, which does not overflow.",
+        spelled={"jax": "", "torch": ""},
         facts=rules.bessel_i,
         meaning=lambda mp, v, x: _bessel(mp, mp.besseli, v, x) * mp.exp(-abs(x)),
         rounding="measured",  # as of iv
@@ -293,6 +307,7 @@ SPECIALS: tuple[Row, ...] = themed(
         "betaln",
         2,
         "Compute the logarithm of the absolute value of the beta function.",
+        spelled={"jax": "", "torch": ""},
         meaning=lambda mp, a, b: mp.log(abs(mp.beta(a, b))),
         rounding="measured",  # SciPy subtracts logarithms of the gamma function
         derivative=lambda op, r, a, b: (

@@ -197,6 +197,12 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         "log1mexp",
         log1mexp,
         "Compute ``log(1 - exp(x))`` without cancellation.",
+        spelled={
+            "numpy": "np.where({0} > -0.6931471805599453, np.log(-np.expm1({0})), "
+            "np.log1p(-np.exp({0})))",
+            "torch": "torch.where({0} > -0.6931471805599453, torch.log(-torch.expm1({0})), "
+            "torch.log1p(-torch.exp({0})))",
+        },
         facts=rules.rule(
             always=("nonpositive",), when=((("nonpositive", "not_nan"), ("not_nan",)),)
         ),
@@ -231,6 +237,10 @@ EXPONENTIAL: tuple[Row, ...] = themed(
         "softplus",
         softplus,
         "Compute ``log(1 + exp(x))`` without overflow.",
+        spelled={
+            "numpy": "np.logaddexp(0, {0})",
+            "torch": "torch.logaddexp(torch.zeros_like({0}), {0})",
+        },
         facts=rules.rule(
             always=("nonnegative",),
             keeps=("finite", "not_nan"),

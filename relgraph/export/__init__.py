@@ -1,0 +1,1 @@
+"""Graphs as source text for other array libraries."""

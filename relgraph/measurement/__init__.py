@@ -1,0 +1,1 @@
+"""Measurements of graphs and functions: times in turns, benchmarks, profiles."""

@@ -1,0 +1,172 @@
+"""The graph and the arrays that a measurement runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.function import Function
+from relgraph.api.jit import Jit, jit
+from relgraph.checking.generators.arrays import draw
+from relgraph.checking.generators.cases import needs_regular
+from relgraph.errors import ArgumentError, kind_of
+from relgraph.ir.graph import FunctionGraph, as_outputs
+from relgraph.ir.node import Input, Variable
+from relgraph.ir.records import record
+from relgraph.ir.types import TensorType
+
+Array = Any
+
+
+@record
+class _Sized:
+    """An input with values for its sizes, for which to draw an array."""
+
+    type: TensorType
+    dtype: Any
+    facts: frozenset[str]
+
+
+def graph_of(graph: Any, arrays: Any = None) -> FunctionGraph:
+    """Return the graph of what a user passes: graphs, a compiled function, or one of NumPy.
+
+    Raises
+    ------
+    ArgumentError
+        For a function without arrays, and for other objects.
+    """
+    if isinstance(graph, FunctionGraph):
+        return graph
+    if isinstance(graph, Function):
+        return graph.graph
+    if isinstance(graph, Variable | list | tuple):
+        return FunctionGraph(None, as_outputs(graph))
+    if isinstance(graph, Mapping):
+        return FunctionGraph(None, as_outputs(graph.values()))
+    if not callable(graph):
+        raise ArgumentError(
+            f"the graph is {kind_of(graph)}: {graph!r:.60}",
+            fix="Pass a Variable, a list of them, or a function with its arguments.",
+        )
+    if not isinstance(arrays, list | tuple):
+        raise ArgumentError(
+            f"the function {getattr(graph, '__name__', graph)} needs its arguments",
+            fix="Pass them in a list: arrays=[a, b].",
+        )
+    traced = graph if isinstance(graph, Jit) else jit(graph)
+    return traced.graph(*arrays)
+
+
+def given_arrays(graph: FunctionGraph, arrays: Any) -> list[Array]:
+    """Return one array for each input, from a list or from a dict by name.
+
+    Raises
+    ------
+    ArgumentError
+        For a missing array, or one too many.
+    """
+    names = [x.name for x in graph.inputs]
+    if isinstance(arrays, Mapping):
+        named = {x.name if isinstance(x, Input) else str(x): v for x, v in arrays.items()}
+        if set(named) != set(names):
+            raise _wrong(names, list(named))
+        arrays = [named[x] for x in names]
+    elif not isinstance(arrays, list | tuple):
+        arrays = [arrays]
+    if len(arrays) != len(names):
+        raise _wrong(names, [f"{len(arrays)} arrays"])
+    return [
+        np.ascontiguousarray(v, x.dtype) if x.type.layout == "dense" and x.ndim else np.asarray(v)
+        for x, v in zip(graph.inputs, arrays, strict=True)
+    ]
+
+
+def drawn_arrays(graph: FunctionGraph, sizes: Mapping[str, int], seed: int = 0) -> list[Array]:
+    """Return random arrays that have the facts of the inputs, for given sizes.
+
+    Raises
+    ------
+    ArgumentError
+        For a size without a value, and for a size without a name.
+    """
+    rng = np.random.default_rng(seed)
+    regular = needs_regular(*graph.outputs)
+    return [
+        draw(_Sized(x.type.with_shape(_shape(x, sizes)), x.dtype, x.facts), rng, regular=regular)
+        for x in graph.inputs
+    ]
+
+
+def points_of(graph: FunctionGraph, sizes: Any) -> list[dict[str, int]]:
+    """Return the sizes of each measurement: ``{"n": [10, 100]}`` gives two.
+
+    Raises
+    ------
+    ArgumentError
+        For a name that the inputs do not have, sizes that are no integers from 1, or lists of
+        several lengths.
+    """
+    names = {d for x in graph.inputs for d in x.type.shape if isinstance(d, str)}
+    if sizes is None:
+        return [{}]
+    if not isinstance(sizes, Mapping):
+        raise ArgumentError(
+            f"the sizes are {kind_of(sizes)}, not a dict", fix='Write sizes={"n": 1000}.'
+        )
+    lists: dict[str, Sequence[int]] = {}
+    for name, value in sizes.items():
+        if name not in names:
+            raise ArgumentError(
+                f"no input has a size {name!r}",
+                {"sizes": ", ".join(sorted(names)) or "none"},
+                "Name a size in the shape of an input.",
+            )
+        values = (
+            list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        )
+        for x in values:
+            if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
+                raise ArgumentError(
+                    f"the size {name} is an integer from 1, not {x!r:.60}", fix="Give an int."
+                )
+        lists[name] = [int(x) for x in values]
+    longest = max(map(len, lists.values()), default=1)
+    wrong = {k: f"{len(v)} values" for k, v in lists.items() if len(v) not in (1, longest)}
+    if wrong or longest == 0 or not all(lists.values()):
+        raise ArgumentError(
+            "the lists of sizes have several lengths", wrong, "Give as many values for each name."
+        )
+    return [{k: v[i % len(v)] for k, v in lists.items()} for i in range(longest)]
+
+
+def sizes_of(graph: FunctionGraph, arrays: Sequence[Array]) -> dict[str, int]:
+    """Return the values that arrays give to sizes with names."""
+    return {
+        dim: int(size)
+        for x, a in zip(graph.inputs, arrays, strict=True)
+        for dim, size in zip(x.type.shape, np.shape(a), strict=True)
+        if isinstance(dim, str)
+    }
+
+
+def _shape(x: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    missing = [str(d) for d in x.type.shape if not isinstance(d, int) and d not in sizes]
+    if missing:
+        named = [] if "None" in missing else missing
+        sizes_text = ", ".join(f"{d!r}: 1000" for d in named)
+        raise ArgumentError(
+            f"the input {x.name!r} has sizes without a value",
+            {"type": x.type},
+            f"Pass sizes={{{sizes_text}}}, or arrays=[...]." if named else "Pass arrays=[...].",
+        )
+    return tuple([d if isinstance(d, int) else sizes[str(d)] for d in x.type.shape])
+
+
+def _wrong(names: list[str], given: list[str]) -> ArgumentError:
+    return ArgumentError(
+        "the arrays are not those of the inputs",
+        {"inputs": ", ".join(names) or "none", "given": ", ".join(given) or "none"},
+        "Pass one array for each input, in a list in this order or in a dict by name.",
+    )
