@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,13 @@ import relgraph as rg
 from relgraph.cli.doctor import report as doctor
 from relgraph.cli.subjects import (
     declare_graph,
+    declare_nonfinite,
     declare_rewriting,
+    declare_sizes,
     named_graph,
     named_relation,
     rewriting,
+    sizes_of,
 )
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError
@@ -61,6 +65,84 @@ def _explain(options: argparse.Namespace) -> Answer:
         for step in derivation.steps
     ]
     return Answer(str(derivation), {"graph": str(graph), "steps": steps})
+
+
+def _why_not_arguments(parser: argparse.ArgumentParser) -> None:
+    declare_graph(parser)
+    parser.add_argument("relation", help="a relation of the catalogue, or module:name")
+    parser.add_argument("-m", "--mode", help="ask of a rewrite with this mode")
+    declare_nonfinite(parser)
+
+
+def _why_not(options: argparse.Namespace) -> Answer:
+    graph, relation = named_graph(options), named_relation(options.relation)
+    answer = rg.why_not(graph, relation, mode=options.mode, nonfinite=options.nonfinite)
+    places = [
+        {
+            "node": str(place.node),
+            "reasons": [
+                {"kind": r.kind, "text": r.text, "advice": r.advice} for r in place.reasons
+            ],
+        }
+        for place in answer.places
+    ]
+    data = {"fires": bool(answer.fired), "at": list(map(str, answer.fired)), "places": places}
+    return Answer(str(answer), data, bool(answer.fired))
+
+
+def _benchmark_arguments(parser: argparse.ArgumentParser) -> None:
+    _of_graph(parser)
+    declare_sizes(parser)
+    parser.add_argument("--peer", action="append", default=[], help="numpy, jax, torch, ...")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds in which to end")
+
+
+def _benchmark(options: argparse.Namespace) -> Answer:
+    graph = named_graph(options)
+    chosen, how = rewriting(options)
+    result = rg.benchmark(
+        graph, *chosen, mode=how["mode"] or "default", sizes=sizes_of(options.sizes) or None,
+        peers=options.peer, budget=options.budget,
+    )  # fmt: skip
+    return Answer(str(result), json.loads(result.to_json()))
+
+
+def _draw_arguments(parser: argparse.ArgumentParser) -> None:
+    _of_graph(parser)
+    parser.add_argument("-o", "--output", required=True, help="a file: .svg, .html, .png or .pdf")
+    parser.add_argument(
+        "--as-written", action="store_true", help="draw the graph without rewriting it"
+    )
+
+
+def _draw(options: argparse.Namespace) -> Answer:
+    graph = named_graph(options)
+    chosen, how = rewriting(options)
+    subject = graph if options.as_written else rg.explain(graph, *chosen, **how)
+    rg.draw(subject, options.output)
+    return Answer(f"drew {options.output}", {"file": options.output})
+
+
+def _profile_arguments(parser: argparse.ArgumentParser) -> None:
+    _of_graph(parser)
+    parser.add_argument("--every", action="store_true", help="list what did not fire, too")
+
+
+def _profile(options: argparse.Namespace) -> Answer:
+    graph = named_graph(options)
+    chosen, how = rewriting(options)
+    profile = rg.profile(graph, mode=[*chosen, *([how["mode"]] if how["mode"] else [])])
+    return Answer(profile.text(every=options.every), profile.table())
+
+
+def _source_arguments(parser: argparse.ArgumentParser) -> None:
+    declare_graph(parser)
+    parser.add_argument("--library", default="numpy", help="numpy, jax or torch")
+
+
+def _source(options: argparse.Namespace) -> Answer:
+    text = str(rg.source(named_graph(options), options.library))
+    return Answer(text.rstrip(), {"library": options.library, "source": text})
 
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +205,11 @@ def _doctor(options: argparse.Namespace) -> Answer:
 COMMANDS = (
     Command("rewrite", "Rewrite a graph, and print the result.", _of_graph, _rewrite),
     Command("explain", "Rewrite a graph, and print every step.", _of_graph, _explain),
+    Command("why-not", "Say why a relation does not fire.", _why_not_arguments, _why_not),
+    Command("benchmark", "Time a graph rewritten.", _benchmark_arguments, _benchmark),
+    Command("profile", "Show where time goes.", _profile_arguments, _profile),
+    Command("draw", "Draw a graph before and after rewriting.", _draw_arguments, _draw),
+    Command("source", "Write a graph as a function of a library.", _source_arguments, _source),
     Command("check", "Check a relation or a mode on values.", _check_arguments, _check),
     Command(
         "catalogue", "List relations, rewriters and choices.", _catalogue_arguments, _catalogue

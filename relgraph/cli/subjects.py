@@ -35,10 +35,43 @@ def declare_rewriting(parser: argparse.ArgumentParser) -> None:
         "-r", "--relation", action="append", default=[], metavar="RELATION",
         help="a relation of the catalogue or module:name, instead of a mode; may be repeated",
     )  # fmt: skip
+    declare_nonfinite(parser)
+
+
+def declare_nonfinite(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that keeps infinities and NaN."""
     parser.add_argument(
         "--nonfinite", choices=("assume", "keep"), default="assume",
         help="whether to use relations that hold for finite values only",
     )  # fmt: skip
+
+
+def declare_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that gives values to sizes."""
+    parser.add_argument(
+        "-s", "--size", action="append", default=[], dest="sizes", metavar="NAME=N[,N...]",
+        help="a value of a size with a name, or several for a curve; may be repeated",
+    )  # fmt: skip
+
+
+def sizes_of(texts: list[str]) -> dict[str, list[int]]:
+    """Return values of sizes, by their names.
+
+    Raises
+    ------
+    ArgumentError
+        For a text of another form.
+    """
+    sizes = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        numbers = values.split(",")
+        if not name.isidentifier() or not all(number.isdecimal() for number in numbers):
+            raise ArgumentError(
+                f"the size {text!r} is not name=number", fix="Write n=1000, or n=100,1000,10000."
+            )
+        sizes[name] = list(map(int, numbers))
+    return sizes
 
 
 def named_graph(options: argparse.Namespace) -> Any:
@@ -138,4 +171,13 @@ def _imported(reference: str) -> Any:
     return found
 
 
-__all__ = ["declare_graph", "declare_rewriting", "named_graph", "named_relation", "rewriting"]
+__all__ = [
+    "declare_graph",
+    "declare_nonfinite",
+    "declare_rewriting",
+    "declare_sizes",
+    "named_graph",
+    "named_relation",
+    "rewriting",
+    "sizes_of",
+]

@@ -92,6 +92,45 @@ def test_explain(run):
     assert step["before"] == "log(1 + exp(x))" and step["after"] == "softplus(x)"
 
 
+def test_why_not(run):
+    code, out, _ = run("why-not", "log(2 + x)", "log1p_addo", *VECTORS)
+    assert code == 1 and "does not fire" in out
+    code, out, _ = run("why-not", "log(1 + x)", "log1p_addo", *VECTORS, "--json")
+    assert code == 0 and json.loads(out)["at"] == ["log(1 + x)"]
+    code, out, _ = run("why-not", "log(2 + x)", "log1p_addo", *VECTORS, "--json")
+    (place, *_) = json.loads(out)["places"]
+    assert place["node"] == "log(2 + x)" and place["reasons"][0]["text"]
+
+
+def test_benchmark(run):
+    call = ("benchmark", "A@x + A@y", *VECTORS, "-s", "n=20,40", "--budget", "0.5")
+    code, out, _ = run(*call)
+    assert code == 0 and "as written" in out
+    code, out, _ = run(*call, "--json")
+    assert code == 0 and json.loads(out)
+
+
+def test_profile(run):
+    code, out, _ = run("profile", "log(1 + exp(x))", *VECTORS)
+    assert code == 0 and "softplus_log1po" in out
+    code, out, _ = run("profile", "log(1 + exp(x))", *VECTORS, "--json")
+    assert code == 0 and json.loads(out)
+
+
+def test_draw(run, tmp_path):
+    before, both = tmp_path / "before.svg", tmp_path / "both.svg"
+    assert run("draw", "A@x + A@y", *VECTORS, "-o", str(before), "--as-written")[0] == 0
+    assert run("draw", "A@x + A@y", *VECTORS, "-o", str(both))[0] == 0
+    assert before.read_text().startswith("<svg") and before.read_text() != both.read_text()
+
+
+def test_source(run):
+    code, out, _ = run("source", "exp(A @ x)", *VECTORS)
+    assert code == 0 and "np.exp(A @ x)" in out
+    code, out, _ = run("source", "exp(A @ x)", *VECTORS, "--library", "jax", "--json")
+    assert "jnp.exp" in json.loads(out)["source"]
+
+
 def test_check(run, module):
     code, out, _ = run("check", "log1p_addo")
     assert code == 0 and "nothing contradicts" in out
@@ -138,6 +177,29 @@ GRAPHS = [
 WRONG = {
     "rewrite": GRAPHS,
     "explain": GRAPHS,
+    "profile": GRAPHS,
+    "draw": [
+        *[(*call, "-o", "x.svg") for call in GRAPHS],
+        ("x", *VECTORS), ("x", *VECTORS, "-o", "x.bmp"),
+    ],
+    "source": [
+        ("x",), ("x +", *VECTORS), ("x", "-i", "x:f9"), ("no_such_module:f",), ("math:pi",), (),
+        ("x", *VECTORS, "--library", "fortran"), ("x", *VECTORS, "--library"), ("x", "-m", "o4"),
+        ("schur(A)[0]", *VECTORS, "--library", "torch"),
+    ],
+    "why-not": [
+        (), ("x", *VECTORS), ("x", "log1p_addo"), ("x", "no_sucho", *VECTORS),
+        ("x", "math:pi", *VECTORS),
+        ("x", "log1p_addo", *VECTORS, "-m", "o9"), ("x +", "log1p_addo", *VECTORS),
+        ("x", "log1p_addo", "-i", "x:f9"), ("x", "log1p_addo", *VECTORS, "-r", "log1p_addo"),
+        ("x", "log1p_addo", *VECTORS, "--nonfinite", "no"),
+    ],
+    "benchmark": [
+        *GRAPHS, ("x", *VECTORS, "-s", "n"), ("x", *VECTORS, "-s", "n=x"),
+        ("x", *VECTORS, "-s", "n=-1"),
+        ("x", *VECTORS, "-s", "m=3"), ("x", *VECTORS, "--peer", "fortran"),
+        ("x", *VECTORS, "--budget", "0"), ("x", *VECTORS, "--budget", "soon"),
+    ],
     "check": [
         (), ("no_sucho",), ("o9",), ("math:pi",), ("math:nothing",), ("no_such_module:r",),
         ("log1p_addo", "--most", "3"), ("log1p_addo", "--most", "x"), ("log1p_addo", "more"),
