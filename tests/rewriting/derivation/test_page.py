@@ -91,7 +91,7 @@ def test_steps_without_clauses(how, tmp_path):
 
 def test_what_was_not_used_and_the_result(tmp_path):
     *_, end = sections_of(rg.explain(x + y, distribute_matmulo), tmp_path)
-    assert "not used: distribute_matmulo, no node matches" in words(end)
+    assert "not used: distribute_matmulo, no node of the graph matches" in words(end)
     assert "256 -> 256 flops" in words(end)
 
 
