@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -102,7 +103,8 @@ def scheduled(
 
 
 def _listed(title: str, names: Iterable[str]) -> str:
-    text = ", ".join(names)
+    counts = Counter(names)
+    text = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in counts.items())
     return f"{title}: {text}" if text else title
 
 

@@ -14,7 +14,8 @@ SYMBOLS = {
     "-": "−", r"\cdot": "⋅", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨",
     r"\neg": "¬", r"\oplus": "⊕", r"\top": "⊤", r"\ldots": "…", r"\infty": "∞", r"\bmod": "mod",
     r"\lfloor": "⌊", r"\rfloor": "⌋", r"\lceil": "⌈", r"\rceil": "⌉", r"\ll": "≪", r"\gg": "≫",
-    r"\to": "→", r"\langle": "⟨", r"\rangle": "⟩", r"\{": "{", r"\}": "}", r"\_": "_",
+    r"\to": "→", r"\lVert": "‖", r"\rVert": "‖",
+    r"\langle": "⟨", r"\rangle": "⟩", r"\{": "{", r"\}": "}", r"\_": "_",
 }  # fmt: skip
 GREEK = {
     r"\alpha": "α", r"\beta": "β", r"\gamma": "γ", r"\delta": "δ", r"\epsilon": "ε", r"\zeta": "ζ",
@@ -104,7 +105,8 @@ class _Reader:
             return f"<mn>{token}</mn>"
         if token.isalpha():
             return f"<mi>{escape(token)}</mi>"
-        return f"<mo>{escape(SYMBOLS.get(token, token))}</mo>"
+        symbol = SYMBOLS.get(token, token.removeprefix("\\"))
+        return f"<mo>{escape(symbol)}</mo>"
 
     def fence(self, form: str) -> str:
         """Read a bracket, which grows with what it encloses."""

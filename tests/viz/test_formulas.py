@@ -114,3 +114,24 @@ def test_scripts_take_the_whole_of_a_bracket():
     assert power.tag == "msup"
     assert "".join(power[0].itertext()) == "(x+y)"
     assert "".join(power[1].itertext()) == "2"
+
+
+class Norm(rg.Op):
+    """The Euclidean norm, with a template of its own."""
+
+    name = "norm_of_test"
+    arity = 1
+    latex = r"\left\lVert{#1}\right\rVert"
+
+    def infer(self, *types):
+        return rg.TensorType(types[0].dtype, ())
+
+
+def test_an_op_of_your_own_has_a_template():
+    assert latex_of(Norm()(x + y) ** 2) == r"\left\lVert{x + y}\right\rVert^{2}"
+    tree = ElementTree.fromstring(mathml(latex_of(Norm()(x + y))))
+    assert "".join(tree.itertext()) == "‖x+y‖"
+
+
+def test_commands_that_are_not_known_show_their_names():
+    assert "".join(ElementTree.fromstring(mathml(r"\foo + 1")).itertext()) == "foo+1"
