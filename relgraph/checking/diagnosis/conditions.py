@@ -16,7 +16,8 @@ from relgraph.checking.diagnosis.reasons import (
     shown,
 )
 from relgraph.errors import RelgraphError
-from relgraph.ir.facts import NAMES, check_consistent
+from relgraph.ir.fact_inference import fact
+from relgraph.ir.facts import NAMES, check_consistent, check_possible
 from relgraph.ir.graph import free_inputs
 from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.types import TensorType
@@ -106,23 +107,39 @@ def failed(condition: Suspended, args: Sequence[Any], env: Mapping[PatternVariab
     if is_kind(condition):
         what = f"{next(iter(bound.values()))!r} is not one of the ops that {condition!r} names"
         return Reason(OP, what, "Write another op in the graph, or another kind in the relation.")
-    advice = _facts_that_prove(condition, args, env)
+    facts = _facts_that_prove(condition, args, env)
+    advice = ""
+    if facts:
+        who = listed([x.name for x, _ in facts])
+        advice = f"Declare it of {who}, with facts=({facts[0][1]!r},), where you make the input."
     name = fact_asked(condition)
     if name is not None:
         of = value(args[0], env) if not isinstance(args[0], PatternNode) else args[0]
         what = f"nothing proves that {shown(of)} is {name}"
-        if isinstance(of, Variable):
+        if isinstance(of, Variable) and not _is_possible(of, name):
+            what, advice = f"{shown(of)}: {of.type} is not {name}", "Use one that is."
+        elif isinstance(of, Variable):
             advice = advice or f"If you know it, write rg.assume({shown(of)}, {name!r})."
-        return Reason(FACT, what, advice)
+        return Reason(FACT, what, advice, facts)
     fails = "has no value" if condition.computes else "does not hold"
     what = f"the condition {condition!r} {fails} for {values}"
-    if advice:
-        return Reason(FACT, what, advice)
+    if facts:
+        return Reason(FACT, what, advice, facts)
     for kind, name in ((DTYPE, "dtype"), (RANK, "number of axes")):
         fitting = _fitting(condition, args, env, kind)
         if fitting is not None:
             return Reason(kind, what, f"It holds for another {name}: {fitting}.")
     return Reason(CONDITION, what, "The condition is part of the relation: see where= there.")
+
+
+def _is_possible(node: Variable, name: str) -> bool:
+    """Return True unless a fact is false of a node, or cannot hold for its type."""
+    try:
+        if isinstance(node.type, TensorType):
+            check_possible(shown(node), node.type, (name,))
+    except RelgraphError:
+        return False
+    return fact(node, name) is not False
 
 
 def _fitting(
@@ -147,24 +164,23 @@ def _fitting(
 
 def _facts_that_prove(
     condition: Suspended, args: Sequence[Any], env: Mapping[PatternVariable, Any]
-) -> str:
-    """Return the advice to declare a fact of an input, if one makes a condition hold."""
+) -> tuple[tuple[Input, str], ...]:
+    """Return a fact of an input, or of several, that would make a condition hold, if one does."""
     if condition.computes:
-        return ""
+        return ()
     bound = [env[v] for x in args for v in variables(x)]
     nodes = [x for x in bound if isinstance(x, Variable)]
     inputs = [x for x in free_inputs(nodes) if isinstance(x, Input)] if nodes else []
     if not inputs or len(inputs) > INPUTS:
-        return ""
+        return ()
     asked = fact_asked(condition)
     names = dict.fromkeys([*([asked] if asked else []), *NAMES])
     groups = [(x,) for x in inputs] + ([tuple(inputs)] if len(inputs) > 1 else [])
     for name in names:
         for group in groups:
             if _holds_with(condition, args, env, group, name):
-                who = listed([x.name or shown(x) for x in group])
-                return f"Declare it of {who}, with facts=({name!r},), where you make the input."
-    return ""
+                return tuple([(x, name) for x in group])
+    return ()
 
 
 def _holds_with(
@@ -172,14 +188,14 @@ def _holds_with(
     args: Sequence[Any],
     env: Mapping[PatternVariable, Any],
     inputs: Sequence[Input],
-    fact: str,
+    name: str,
 ) -> bool:
     """Return True if a condition holds where inputs have one more fact."""
     try:
         for x in inputs:
-            check_consistent(x.name, (*x.facts, fact))
+            check_consistent(x.name, (*x.facts, name))
         changes: dict[Variable, Variable] = {
-            x: make_input(x.name, x.type, (*x.facts, fact)) for x in inputs
+            x: make_input(x.name, x.type, (*x.facts, name)) for x in inputs
         }
         nodes = [x for x in env.values() if isinstance(x, Variable)]
         images = images_of(nodes, changes)

@@ -2,7 +2,7 @@
 
 This interprets a clause as the compiled matchers do, but goes on where a test fails: a match is a
 way through the pattern together with the tests that failed on it.  What a graph has in another
-form, type or place costs 1; another number or operand costs 2; and another op costs 1, and 2 for
+form, type or place costs 1; another number or operand costs 3; and another op costs 1, and 3 for
 each op of the pattern that is not there.  Ways of cost 0 are tried first, then those of cost 1, and
 so on, so that the first one found is nearest.
 """
@@ -40,7 +40,7 @@ Pair = tuple[Term, Any]  # a term, and the node or the operands that it is to ma
 Signed = tuple[Any, bool]  # an operand, and whether it is taken away
 STEPS = 2000  # of one search for the ways of one cost
 BUILT = 20  # steps that it takes to build a graph
-OTHER = 2  # the cost of an op, a number or an operand that is not there
+OTHER = 3  # the cost of an op, a number or an operand that is not there
 
 
 class Way(NamedTuple):

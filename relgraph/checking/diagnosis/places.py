@@ -18,7 +18,7 @@ from relgraph.relations.operand_index import anchor, plays
 from relgraph.relations.relation import Relation
 
 STEPS = 50_000  # of all searches in one graph
-FARTHER = 2  # how much farther from a match than the nearest place another one may be
+FARTHER = 3  # how much farther from a match than the nearest place another one may be
 PENDING = {FACT, CONDITION}  # where only these fail, what follows a match can be tested
 
 

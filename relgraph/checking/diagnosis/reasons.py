@@ -7,7 +7,7 @@ from typing import Any
 
 from relgraph.errors import count_of
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.op import Op
 from relgraph.ir.records import record
 from relgraph.relations.clause import Rewrite
@@ -57,11 +57,14 @@ class Reason:
         The test, with the values at hand.
     advice : str
         What would make it pass.
+    facts : tuple of (Input, str)
+        Facts of inputs that would make it pass.
     """
 
     kind: str
     text: str
     advice: str = ""
+    facts: tuple[tuple[Input, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.text}. {self.advice}" if self.advice else f"{self.text}."

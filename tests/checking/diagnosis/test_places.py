@@ -9,12 +9,14 @@ import pytest
 import relgraph as rg
 from relgraph.checking.diagnosis.places import nearest_places
 from relgraph.checking.diagnosis.reasons import KINDS
-from relgraph.checking.generators.cases import clauses_of
+from relgraph.checking.generators.cases import cases, clauses_of
 from relgraph.checking.matching import match
 from relgraph.db.catalogue import THEMES, relations_of
 from relgraph.db.listing import both_directions
 from relgraph.ir.graph import toposort
-from tests.relations.agreement import graph_of
+from relgraph.ir.node import make_input
+from relgraph.rewriting.rewriters import images_of
+from tests.relations.agreement import asks_for_facts, graph_of
 from tests.relations.near_misses import near_misses
 
 EACH = 3  # relations of a theme
@@ -52,6 +54,33 @@ def test_no_test_fails_where_a_relation_fires(theme):
             if graph is not None and match(direction, graph) is not None:
                 (place, *_) = nearest_places(direction, [graph])
                 assert place.reasons == (), (direction, graph, place)
+
+
+def with_facts(graph, facts):
+    """Return a graph whose inputs have more facts."""
+    changes = {x: make_input(x.name, x.type, (*x.facts, name)) for x, name in facts}
+    return images_of([graph], changes)[graph]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_relation_fires_once_the_facts_are_declared_that_it_lacks(theme):
+    """Each fact that is named is declared in turn, until none is left to declare."""
+    for relation in relations_of(theme):
+        for clause, drawn in cases(relation, facts=False):
+            if not asks_for_facts(relation, clause):
+                continue
+            graphs = [g for g, *_ in drawn if g.op is not None and match(relation, g) is None]
+            for graph in graphs[:1]:
+                reasons = nearest_places(relation, [graph])[0].reasons
+                while reasons and reasons[0].facts:
+                    assert reasons[0].kind == "fact"
+                    graph = with_facts(graph, reasons[0].facts)
+                    reasons = nearest_places(relation, [graph])[0].reasons
+                left = [reason.kind for reason in reasons]
+                fires = match(relation, graph) is not None
+                assert (left == []) is fires, (relation, graph, reasons)
+                if left[:1] == ["fact"]:  # of a type that cannot have it
+                    assert "is not" in reasons[0].text, (relation, graph, reasons)
 
 
 def test_no_test_fails_on_the_graphs_of_sides():
