@@ -69,7 +69,7 @@ def why_not(
     Examples
     --------
     >>> import relgraph as rg
-    >>> @rg.identity(where=lambda x: rg.positiveo(x))
+    >>> @rg.identity(where=lambda x: rg.positiveo(x), specials="assumes_finite")
     ... def log_squareo(x):
     ...     '''log(x^2) = 2 log(x), for positive x.'''
     ...     return rg.log(rg.square(x)), 2 * rg.log(x)

@@ -167,7 +167,7 @@ class _Reader:
         if node.id in ("pi", "e", "inf", "nan", "newaxis"):
             return getattr(rnp, node.id, None) if node.id != "newaxis" else None
         near = get_close_matches(node.id, self.inputs, 2)
-        what = f"{node.id} is no input"
+        what = f"there is no input {node.id}"
         if node.id in functions():
             raise self.refused(node, f"{node.id} is a function, and is called", f"{node.id}(x)")
         raise self.refused(node, what, f"Did you mean {' or '.join(near)}?" if near else _DECLARE)

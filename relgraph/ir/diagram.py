@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from relgraph.errors import count_of
 from relgraph.ir.fact_inference import facts_of
-from relgraph.ir.graph import toposort
+from relgraph.ir.graph import toposort, toposort_above
 from relgraph.ir.infix import ATOM, brief, infix_text
 from relgraph.ir.node import Constant, Input, Variable
 from relgraph.viz.svg import Diagram, Group, Node
@@ -58,7 +58,7 @@ def diagram(
         Scalar constants stand in the label of the node that uses them.
     """
     ends = set(stops)
-    order = [x for x in _order(outputs, ends) if not _is_number(x) or x in outputs]
+    order = [x for x in toposort_above(outputs, ends) if not _is_number(x) or x in outputs]
     place = {x: i for i, x in enumerate(order)}
     wanted, marked, noted = set(outputs), marks or {}, notes or {}
     nodes = [_node(x, x in wanted, marked.get(x, ""), noted.get(x, ""), x in ends) for x in order]
@@ -71,22 +71,6 @@ def diagram(
         if own:
             groups.append(Group(frame.label, tuple([place[x] for x in own])))
     return Diagram(tuple(nodes), tuple(dict.fromkeys(edges)), tuple(groups), caption)
-
-
-def _order(outputs: Sequence[Variable], ends: set[Variable]) -> list[Variable]:
-    """Return the nodes, operands first, without what is only below the ends."""
-    order: list[Variable] = []
-    seen: set[Variable] = set()
-    stack: list[tuple[Variable, bool]] = [(x, False) for x in reversed(outputs)]
-    while stack:
-        x, done = stack.pop()
-        if done:
-            order.append(x)
-        elif x not in seen:
-            seen.add(x)
-            stack.append((x, True))
-            stack += [(i, False) for i in reversed(x.inputs if x not in ends else ())]
-    return order
 
 
 def _is_number(x: Variable) -> bool:

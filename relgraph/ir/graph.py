@@ -5,7 +5,7 @@ Every walk keeps its own stack: none recurses with the depth of a graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from relgraph.errors import (
@@ -330,6 +330,25 @@ def _restore(flat: tuple[Any, ...], count: int) -> FunctionGraph:
     return FunctionGraph(nodes[:count], nodes[count:])
 
 
+def toposort_above(outputs: Iterable[Variable], boundary: Collection[Variable]) -> list[Variable]:
+    """Return the nodes from outputs down to a boundary, which is included, operands first."""
+    if not boundary:
+        return toposort(list(outputs))
+    order: list[Variable] = []
+    seen: set[Variable] = set()
+    stack = [(x, False) for x in reversed(list(outputs))]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            if node not in boundary:
+                stack += [(x, False) for x in reversed(node.inputs) if x not in seen]
+    return order
+
+
 def is_tensor(node: Variable) -> bool:
     """Return True if a node is an array, not a tuple of arrays."""
     return isinstance(node.type, TensorType)
@@ -337,5 +356,6 @@ def is_tensor(node: Variable) -> bool:
 
 __all__ = [
     "Apply", "FunctionGraph", "Outputs", "as_outputs", "check_inputs", "flatten", "free_inputs",
-    "is_tensor", "map_nodes", "substitute", "toposort", "unflatten", "with_outputs",
+    "is_tensor", "map_nodes", "substitute", "toposort", "toposort_above", "unflatten",
+    "with_outputs",
 ]  # fmt: skip

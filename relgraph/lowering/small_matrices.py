@@ -38,7 +38,9 @@ def in_kernels(graph: FunctionGraph) -> FunctionGraph:
     def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
         if node.op is None:
             return node
-        return _REWRITTEN[type(node.op)](node, *inputs) if _is_small(node) else node.op(*inputs)
+        if not _is_small(node):
+            return apply(node.op, inputs)
+        return _REWRITTEN[type(node.op)](node, *inputs)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 

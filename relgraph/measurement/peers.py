@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,23 +41,11 @@ def _jax(graph: FunctionGraph, arrays: Sequence[Any]) -> Call:
     return lambda: jax.block_until_ready(function(*own))
 
 
-def _torch(graph: FunctionGraph, arrays: Sequence[Any]) -> Call:
+def _torch(graph: FunctionGraph, arrays: Sequence[Any], *, compiled: bool = False) -> Call:
     import torch
 
     function = _compiled(graph, "torch")
-    own = [torch.from_numpy(np.array(x)) for x in arrays]
-
-    def call() -> Any:
-        with torch.no_grad():
-            return function(*own)
-
-    return call
-
-
-def _torch_compiled(graph: FunctionGraph, arrays: Sequence[Any]) -> Call:
-    import torch
-
-    function = torch.compile(_compiled(graph, "torch"))
+    function = torch.compile(function) if compiled else function
     own = [torch.from_numpy(np.array(x)) for x in arrays]
 
     def call() -> Any:
@@ -82,7 +71,7 @@ PEERS: dict[str, Callable[[FunctionGraph, Sequence[Any]], Call]] = {
     "numpy": _numpy,
     "jax": _jax,
     "torch": _torch,
-    "torch.compile": _torch_compiled,
+    "torch.compile": partial(_torch, compiled=True),
     "pytensor": _pytensor,
 }
 """For each peer, what makes a call that computes a graph on arrays and waits for the results."""

@@ -168,7 +168,7 @@ class RewriteProfile(Displayed):
         ]  # fmt: skip
         table = Table(("relation", "fired", "tried", "ms"), tuple(rows), frozenset((1, 2, 3)))
         idle = len(self.counts) - len(fired)
-        rest = f"{count_of(idle, 'relation')} fired nowhere; print(...) lists all"
+        rest = f"{count_of(idle, 'relation')} fired nowhere; text(every=True) lists them"
         return [*([table] if rows else []), *([Note(rest)] if idle else [])]
 
 
@@ -207,11 +207,25 @@ def ms(seconds: float) -> str:
 @contextmanager
 def profiling() -> Iterator[RewriteProfile]:
     """Profile all rewriting inside the block; yields the profile, which the block fills."""
-    result = RewriteProfile()
-    current = [result.whole]
+    recorder = _Recorder(RewriteProfile())
+    token, watching = RUNNER.set(recorder.run), WATCHER.set(recorder.watch)
+    try:
+        yield recorder.profile
+    finally:
+        RUNNER.reset(token)
+        WATCHER.reset(watching)
 
-    def run(outputs: Sequence[Variable], selection: Selection, once: bool) -> Outputs:
-        stage = current[-1]
+
+class _Recorder:
+    """Runs rewriters and selections, and records them in the current stage of a profile."""
+
+    def __init__(self, profile: RewriteProfile) -> None:
+        self.profile = profile
+        self.stages = [profile.whole]  # from the whole run to the current stage
+
+    def run(self, outputs: Sequence[Variable], selection: Selection, once: bool) -> Outputs:
+        """Normalise by a selection, and count what its relations do."""
+        result, stage = self.profile, self.stages[-1]
         for names in (
             {x.label: x.interpreted for x in selection.relations},
             dict.fromkeys([x.relation for x in selection.transforms], False),
@@ -223,7 +237,7 @@ def profiling() -> Iterator[RewriteProfile]:
         profiled = _ProfiledSelection(selection, stage)
         stage.matchers += perf_counter() - start
         earlier = {x: (c.tried, c.seconds) for x, c in stage.counts.items()}
-        log = _Counts(result, current, outputs)
+        log = _Counts(result, self.stages, outputs)
         try:
             after = normalise(outputs, profiled, log=log, once=once)
         finally:
@@ -235,35 +249,30 @@ def profiling() -> Iterator[RewriteProfile]:
         selection.unsettled = profiled.unsettled
         return after
 
-    def watch(run: Run, rewriter: Any, outputs: Outputs) -> Outputs:
+    def watch(self, run: Run, rewriter: Any, outputs: Outputs) -> Outputs:
+        """Run a rewriter as a stage within the current one."""
         name = item_name(rewriter)
-        stage = current[-1].stages.setdefault(name, Stage(name))
-        current.append(stage)
+        stage = self.stages[-1].stages.setdefault(name, Stage(name))
+        outermost = len(self.stages) == 1
+        self.stages.append(stage)
         before = len(toposort(outputs))
         start = perf_counter()
         try:
             after = run(rewriter, outputs)
         finally:
             seconds = perf_counter() - start
-            current.pop()
+            self.stages.pop()
             stage.seconds += seconds
-            if len(current) == 1:
-                result.whole.seconds += seconds
-                result.whole.runs += 1
-        for x in (stage, result.whole) if len(current) == 1 else (stage,):
+            if outermost:
+                self.profile.whole.seconds += seconds
+                self.profile.whole.runs += 1
+        for x in (stage, self.profile.whole) if outermost else (stage,):
             _count_nodes(x, before, outputs, after)
         if not isinstance(rewriter, GraphRewriter) or not (stage.counts or stage.stages):
             made = len({*toposort(after)} - {*toposort(outputs)})
-            for x in (stage, *current):
+            for x in (stage, *self.stages):
                 x.created += made
         return after
-
-    token, watching = RUNNER.set(run), WATCHER.set(watch)
-    try:
-        yield result
-    finally:
-        RUNNER.reset(token)
-        WATCHER.reset(watching)
 
 
 def _count_nodes(stage: Stage, before: int, outputs: Outputs, after: Outputs) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.fact_inference import facts_of
-from relgraph.ir.node import Constant, Variable, toposort
+from relgraph.ir.graph import toposort_above
+from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import Dim, TensorType
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.contraction import Matmul, Outer
@@ -89,7 +90,7 @@ class Embedding:
         """Embed more nodes; those that are embedded already keep their references."""
         bounded, self.egraph.bounded = self.egraph.bounded, False  # it ends by itself
         outputs = list(outputs)
-        order = nodes_of(outputs, boundary)
+        order = toposort_above(outputs, boundary)
         absorbed = self._absorbed(order, outputs, boundary)
         for node in order:
             if node in self.references or not is_matrix(node):
@@ -267,25 +268,6 @@ def matrix_shape(node: Variable) -> Shape:
     if len(shape) >= 2:
         return shape[-2], shape[-1]
     return (shape[0] if shape else 1), 1
-
-
-def nodes_of(outputs: Iterable[Variable], boundary: Collection[Variable]) -> list[Variable]:
-    """Return the nodes below outputs down to a boundary, operands first."""
-    if not boundary:
-        return list(toposort(outputs))
-    order: list[Variable] = []
-    seen: set[Variable] = set()
-    stack = [(x, False) for x in reversed(list(outputs))]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            if node not in boundary:
-                stack.extend([(x, False) for x in reversed(node.inputs) if x not in seen])
-    return order
 
 
 # -- one rule for each op: from the references of the operands to that of the result ---------------

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from relgraph.ir.cost import LEAST, operations
 from relgraph.ir.fact_inference import facts_of
-from relgraph.ir.graph import FunctionGraph, with_outputs
+from relgraph.ir.graph import FunctionGraph, toposort_above, with_outputs
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable, apply, make_input
 from relgraph.ir.polynomial import at_most
@@ -21,7 +21,7 @@ from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.derivation.passes import LISTENER, told
 from relgraph.search.candidates import Candidates, cost_of
 from relgraph.search.egraph import EGraph, OutOfSteps
-from relgraph.search.embedding import Embedding, nodes_of
+from relgraph.search.embedding import Embedding
 from relgraph.search.extraction import Choice, Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
@@ -102,7 +102,7 @@ class Best:
     def __init__(self, region: Region, options: Options) -> None:
         self.region, self.options, self.outputs = region, options, region.outputs
         self.costs = _costs(region.outputs, region, options)
-        shapes = [x.type.shape for x in nodes_of(region.outputs, region.boundary)]
+        shapes = [x.type.shape for x in toposort_above(region.outputs, region.boundary)]
         names = {d for shape in shapes for d in shape if isinstance(d, str)}
         self.is_open = not names <= options.sizes.keys()  # sizes have no value
 
@@ -201,7 +201,7 @@ def _gains(new: Sequence[float], old: Sequence[float]) -> bool:
 def _ops(outputs: Sequence[Variable], region: Region) -> Counter[Any]:
     """Return how often a program uses each op."""
     outside = region.boundary
-    return Counter([x.op for x in nodes_of(outputs, outside) if x.op and x not in outside])
+    return Counter([x.op for x in toposort_above(outputs, outside) if x.op and x not in outside])
 
 
 def _costs(outputs: Sequence[Variable], region: Region, options: Options) -> list[float]:
@@ -244,7 +244,7 @@ def _is_cheaper(
     """Return whether outputs take no more operations than others for all sizes that are open."""
     outside = region.boundary
     fewer, more = (
-        operations([x for x in nodes_of(side, outside) if x not in outside], options.sizes)
+        operations([x for x in toposort_above(side, outside) if x not in outside], options.sizes)
         for side in (new, old)
     )
     return at_most(fewer, more, LEAST)
@@ -266,7 +266,7 @@ def _note_end(
 
 def _leaves(region: Region) -> list[Variable]:
     """Return the operands of a region that are no constants, in the order of their use."""
-    below = nodes_of(region.outputs, region.boundary)
+    below = toposort_above(region.outputs, region.boundary)
     return [x for x in below if x in region.boundary and not isinstance(x, Constant)]
 
 
@@ -299,7 +299,7 @@ def replaced(graph: FunctionGraph, changes: Mapping[Variable, Variable]) -> list
 def on_images(outputs: Sequence[Variable], images: Mapping[Variable, Variable]) -> list[Variable]:
     """Return outputs with nodes replaced, without a look at what is below those."""
     done: dict[Variable, Variable] = {}
-    for x in nodes_of(outputs, images):
+    for x in toposort_above(outputs, images):
         done[x] = images[x] if x in images else _on(x, done)
     return [done[x] for x in outputs]
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.facts import BIT, NOTHING, VALUE_FACTS, Facts, proved
+from relgraph.ir.graph import toposort_above
 from relgraph.ir.node import Constant, Variable, constant, make_input
 from relgraph.ir.types import Dim, TensorType
 from relgraph.ops.checks import squeeze
@@ -29,7 +30,7 @@ from relgraph.ops.linalg.structured import Diag, Eye
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.shape import BroadcastTo, dim, expand_dims
 from relgraph.search.egraph import EGraph, Node, Shape, children
-from relgraph.search.embedding import Embedding, nodes_of
+from relgraph.search.embedding import Embedding
 from relgraph.search.labels import UNIT, Coefficient, Factor, Label, Reference
 from relgraph.search.options import NodeCost
 
@@ -399,7 +400,9 @@ def cost_of(
 ) -> float:
     """Return the cost of a graph above a boundary, each node counted once."""
     return sum(
-        node_cost(x) for x in nodes_of(outputs, boundary) if x.op is not None and x not in boundary
+        node_cost(x)
+        for x in toposort_above(outputs, boundary)
+        if x.op is not None and x not in boundary
     )
 
 

@@ -28,7 +28,7 @@ M = rg.matrix("M", shape=(3, 4))
 
 @dataclass(frozen=True)
 class Miss:
-    """A near miss: what is asked, the kind of the reason, words of it, and how it is mended.
+    """A graph on which a relation nearly fires, the expected reason, and a graph on which it fires.
 
     ``mended`` is the graph in which the relation fires, by default the same; ``how`` has the
     arguments that change, the relation among them.

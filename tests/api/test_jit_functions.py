@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import interpolate, linalg, special
 
 import relgraph as rg
 import relgraph.numpy as rnp
@@ -108,3 +108,20 @@ def test_functions_traced_in_several_threads():
         np.testing.assert_allclose(result, expected, rtol=1e-12)
     assert len(results) == 6
     assert interceptors == []
+
+
+def test_functions_of_scipy_are_named_in_errors():
+    with pytest.raises(ArgumentError, match=r"scipy\.special\.ellipk is not supported"):
+        rg.jit(special.ellipk)(X)
+    with pytest.raises(ArgumentError, match="a function of SciPy needs the values"):
+        rg.jit(linalg.svdvals)(X)
+    with pytest.raises(ArgumentError, match=r"scipy\.interpolate\S* needs the values"):
+        rg.jit(lambda x: interpolate.PchipInterpolator(x, x))(X[0])
+
+
+def test_arrays_from_outside_are_constants_of_the_graph():
+    weights = np.ones((2, 3))
+    weigh = rg.jit(lambda x: x * weights)
+    np.testing.assert_array_equal(weigh(X), X)
+    weights[:] = 5.0
+    np.testing.assert_array_equal(weigh(X), X)

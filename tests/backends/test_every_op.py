@@ -389,7 +389,7 @@ def test_ops_are_views_where_they_say_so(table):
 
 @pytest.mark.parametrize("table", [EXACT, CLOSE, SQUARE], ids=["exact", "close", "square"])
 def test_every_op_has_a_cost_over_static_and_named_sizes(table):
-    sizes = {"m": 128, "n": 128}  # kernels compute what is known to be small in other ways
+    sizes = {"m": 128, "n": 128}  # small matrices are lowered differently
     costs = []
     for shape in (("m", "n"), (128, 128)):
         shape = ("n", "n") if table is SQUARE and "m" in shape else shape

@@ -10,6 +10,12 @@ import scipy.special
 
 import relgraph as rg
 import relgraph.numpy as rnp
+from relgraph.backends.numba.schedules import FUSION, planned
+from relgraph.lowering.kernels import Call
+from relgraph.lowering.sizes import is_dot
+from relgraph.lowering.views import is_view
+from relgraph.ops.contraction import Matmul
+from relgraph.ops.linalg.factorisations import Eigh, Eigvalsh
 from tests.derivatives.models import GRAPHS, MODELS
 
 NUMPY = types.SimpleNamespace(
@@ -100,3 +106,43 @@ def test_second_derivatives_of_a_model(name):
             computed = rg.evaluate(block, values)
             total += float(np.tensordot(np.tensordot(t, computed, t.ndim), u, u.ndim))
     assert total == pytest.approx(quadratic, rel=1e-9, abs=1e-10)
+
+
+def flops(graphs):
+    return rg.cost(rg.rewrite_graph(graphs, mode="fast_run"), sizes={}).flops
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_gradient_takes_at_most_four_times_the_operations_of_the_value(name):
+    inputs, loss = graph_of(MODELS[name])
+    value, gradients = rg.value_and_grad(loss, inputs)
+    assert flops([value, *gradients]) <= 4 * flops([loss])
+
+
+def test_a_kalman_filter_and_its_gradient_call_no_library_but_for_dot_products():
+    inputs, loss = graph_of(MODELS["kalman"])
+    value, gradients = rg.value_and_grad(loss, inputs)
+    graph = rg.FunctionGraph(inputs, rg.rewrite_graph([value, *gradients], mode="fast_run"))
+    calls = [step.node for step in planned(graph, FUSION)[1] if isinstance(step, Call)]
+    assert all(is_view(x) or is_dot(x) for x in calls)
+
+
+def ops_of(graph):
+    graph = rg.rewrite_graph(graph, mode="fast_run")
+    return [x.op for x in rg.FunctionGraph(None, graph) if x.op is not None]
+
+
+def test_the_gradient_of_a_determinant_by_cholesky_has_no_product_of_matrices():
+    A = rg.matrix("A", ("n", "n"))
+    y = rg.vector("y", ("n",))
+    L = rg.cholesky(A)
+    z = rg.solve_triangular(L, y, lower=True)
+    loss = rg.sum(rg.log(rg.diagonal(L))) + rg.sum(z**2)
+    assert not any(isinstance(op, Matmul) for op in ops_of(rg.grad(loss, A)))
+
+
+def test_eigenvalues_and_their_gradient_share_a_decomposition():
+    A = rg.matrix("A", (4, 4))
+    values = rg.eigvalsh(A)
+    ops = ops_of([rg.sum(values[:2]), rg.grad(rg.sum(values[:2]), A)])
+    assert [type(op) for op in ops if isinstance(op, Eigh | Eigvalsh)] == [Eigh]

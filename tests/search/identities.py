@@ -126,6 +126,8 @@ EQUAL = {
 # Swapped factors, missing transposes and inverses, signs, powers, and what holds for some values.
 UNEQUAL = {
     "products commute": (A @ B, B @ A),
+    "floor is ceil": (rg.floor(A), rg.ceil(A)),
+    "trunc is rint": (rg.trunc(A), rg.rint(A)),
     "transpose keeps the order": ((A @ B).T, A.T @ B.T),
     "inverse keeps the order": (inv(A @ B), inv(A) @ inv(B)),
     "inverse of a sum": (inv(A + B), inv(A) + inv(B)),

@@ -59,7 +59,7 @@ def snapshot_of(name):
 
 @pytest.fixture(scope="module")
 def snapshots():
-    """Return what is written, by name, after an update if one is asked for."""
+    """Return the stored snapshots by name; write them first if the environment asks for it."""
     if os.environ.get("RELGRAPH_UPDATE_SNAPSHOTS") == "1":
         SNAPSHOT.write_text("\n".join(map(snapshot_of, DISPLAYS)), encoding="utf-8")
     parts = re.split(r"(?m)^(?==== )", SNAPSHOT.read_text(encoding="utf-8"))

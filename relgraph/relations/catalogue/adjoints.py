@@ -206,19 +206,28 @@ def pair_updateo(g, x, v, s, k, w, r):
         pair(SetIndex(s)(g, 0.0, *k), x) + pair(where(w, Index(s)(g, *k), 0.0), v),
         held,
     )
-    yield pair(g, added), r, calco(r, at_mask, AddIndex, g, x, v, s, k)
-    yield pair(g, replaced), r, calco(r, at_mask, SetIndex, g, x, v, s, k)
+    yield pair(g, added), r, calco(r, added_at_mask, g, x, v, s, k)
+    yield pair(g, replaced), r, calco(r, set_at_mask, g, x, v, s, k)
 
 
-def at_mask(update: Any, g: Any, x: Any, v: Any, s: Any, k: Any) -> Any:
-    """Return the inner products with an array and with the values of its update at one mask.
+def added_at_mask(g: Any, x: Any, v: Any, s: Any, k: Any) -> Any:
+    """Return the inner products with an array and with the values added at one mask.
 
-    The update compares their number, of which no type tells, with that of the mask.
+    The update compares their number, which no type tells, with that of the true elements.
     """
-    if not any(entry[0] == "mask" for entry in s) or not no_element_twice(s):
+    return pair(g, x) + pair(Index(s)(g, *k), v) if has_one_mask(s) else None
+
+
+def set_at_mask(g: Any, x: Any, v: Any, s: Any, k: Any) -> Any:
+    """Return the inner products with an array and with the values set at one mask."""
+    if not has_one_mask(s):
         return None
-    rest = SetIndex(s)(g, 0.0, *k) if update is SetIndex else g
-    return pair(rest, x) + pair(Index(s)(g, *k), v)
+    return pair(SetIndex(s)(g, 0.0, *k), x) + pair(Index(s)(g, *k), v)
+
+
+def has_one_mask(s: Any) -> bool:
+    """Return True if a key has one mask beside basic parts."""
+    return any(entry[0] == "mask" for entry in s) and no_element_twice(s)
 
 
 def no_element_twice(s: Any) -> bool:
