@@ -21,7 +21,7 @@ from relgraph.relations.relation import Relation
 from relgraph.relations.statement import CLAUSES, conditions_latex, side_latex
 
 WRITTEN = "Written by `python -m tools.catalogue_pages` from the relations; edit them, not this."
-LINE = 75  # characters in the text of an equation whose formula fits into a line of a page
+LINE = 62  # characters in the text of an equation whose formula fits into a line of a page
 
 
 def pages() -> dict[str, str]:
@@ -72,25 +72,26 @@ def _entry(row: CatalogueRow) -> Iterator[str]:
 
 def _formula(relation: Relation) -> str:
     """Return the equations of a relation as LaTeX, as declared."""
-    clauses = zip((relation.clauses or ())[:CLAUSES], identities(relation), strict=False)
-    rows = [row for clause, text in clauses for row in _rows(clause, text)]
+    texts = identities(relation)[:CLAUSES]
+    pairs = list(zip(relation.clauses or (), texts, strict=False))
+    if all(len(text) <= LINE for text in texts):
+        rows = [f"{_sides(clause, ' & = ')}{conditions_latex(clause)}" for clause, _ in pairs]
+    else:
+        rows = [f"& {row}" for clause, text in pairs for row in _broken(clause, text)]
     # GitHub shows no formula with \operatorname.
     return " \\\\\n".join(rows).replace(r"\operatorname", r"\mathrm")
 
 
-def _rows(clause: Clause, text: str) -> Iterator[str]:
-    """Yield an equation as rows of LaTeX, so that each fits into a line of the page."""
-    left, right, where = side_latex(clause.left), side_latex(clause.right), conditions_latex(clause)
-    if len(text) <= LINE:
-        yield f"{left} & = {right}{where}"
-        return
-    if len(text.partition(" where ")[0]) <= LINE:
-        yield f"{left} & = {right}"
-    else:
-        yield f"& {left}"
-        yield rf"& \quad = {right}"
-    if where:
-        yield f"&{where}"
+def _sides(clause: Clause, between: str) -> str:
+    return f"{side_latex(clause.left)}{between}{side_latex(clause.right)}"
+
+
+def _broken(clause: Clause, text: str) -> Iterator[str]:
+    """Yield an equation that is too long for one line as several."""
+    fits = len(text.partition(" where ")[0]) <= LINE
+    yield from _sides(clause, " = " if fits else "\n\\quad = ").split("\n")
+    if clause.conditions:
+        yield conditions_latex(clause).strip()
 
 
 def _says_more(texts: tuple[str, ...], formula: str) -> bool:
