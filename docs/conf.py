@@ -58,6 +58,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "relgraph"
 html_logo = html_favicon = "_static/graph.svg"
 html_show_sphinx = False
+html_show_sourcelink = False
 html_theme_options = {"logo": {"text": project}, "show_toc_level": 2, "navigation_with_keys": False}
 
 

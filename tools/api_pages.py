@@ -234,7 +234,9 @@ def _entry(x: Name) -> Iterator[str]:
 
 
 def write(folder: Path) -> None:
-    """Write the pages to a folder."""
+    """Write the pages that differ from those in a folder; Sphinx reads what is new."""
     folder.mkdir(exist_ok=True)
     for name, text in pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
