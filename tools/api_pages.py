@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import relgraph as rg
 import relgraph.numpy as rnp
@@ -140,15 +140,31 @@ def _page(title: str) -> Iterator[str]:
     if title == "Ops":
         yield from _themes(others)
         return
-    yield from entries(others)
+    yield from entries(others + results(others))
     for x in modules:
         yield from _module(x)
+
+
+def results(names: list[Name]) -> list[Name]:
+    """Return the classes of what functions return, such as Derivation, if these are not public."""
+    functions = [inspect.unwrap(x.value) for x in names if inspect.isroutine(x.value)]
+    types = [get_type_hints(function).get("return") for function in functions]
+    parts = [part for x in types for part in get_args(x) or (x,)]
+    return [
+        Name(kind.__module__, kind.__name__, kind)
+        for kind in dict.fromkeys(part for part in parts if inspect.isclass(part))
+        if kind.__module__.startswith("relgraph.")
+        and not kind.__module__.startswith("relgraph.relations.")  # goals, read by miniKanren
+        and kind.__name__ not in rg.__all__
+        and not issubclass(kind, str)
+    ]
 
 
 def _numpy() -> Iterator[str]:
     yield from (f".. module:: {NUMPY}", "", inspect.cleandoc(rnp.__doc__ or ""), "")
     names = names_in(rnp, NUMPY)
-    yield from _themes([x for x in names if x.module.startswith("relgraph.")])
+    own = [x for x in names if x.module.startswith("relgraph.")]
+    yield from _themes([x for x in own if not isinstance(x.value, ModuleType)])
     yield from _module(Name(NUMPY, "linalg", rnp.linalg))
 
 
@@ -230,7 +246,12 @@ def _entry(x: Name) -> Iterator[str]:
     elif inspect.isroutine(x.value) or hasattr(x.value, "__wrapped__"):
         yield f".. autofunction:: {x.path}"
     else:
-        yield from (f".. data:: {x.path}", "", f"   {x.summary}")
+        kind = type(x.value)
+        yield from (f".. data:: {x.path}", "", f"   {x.summary}", "")
+        if kind.__name__ in rg.__all__:
+            yield f"   It is a :class:`relgraph.{kind.__name__}`."
+        else:
+            yield f"   .. autoclass:: {kind.__module__}.{kind.__name__}"
 
 
 def write(folder: Path) -> None:

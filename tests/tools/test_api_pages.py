@@ -28,6 +28,11 @@ def test_names_without_all_are_those_that_the_module_defines():
     assert not names & {"inspect", "Iterable", "KEYWORDS"}
 
 
+def test_a_group_has_the_classes_of_what_its_functions_return():
+    own = [x for x in NAMES if x.group in ("Derivations", "Relations and goals")]
+    assert {x.name for x in api_pages.results(own)} == {"Derivation", "RewriteProfile", "WhyNot"}
+
+
 def test_a_name_of_two_modules_is_described_once():
     # Both are rg.arccos, and relgraph.clip takes other arguments than NumPy's.
     page = "\n".join(api_pages.entries(api_pages.names_in(rnp, "relgraph.numpy")))
