@@ -1,4 +1,6 @@
-"""Distribute a matrix product over a sum, and gather it again, with one relation.
+"""
+Distribute a matrix product over a sum, and gather it again
+===========================================================
 
 The relation is written twice: as an identity of one line, and as a goal built from miniKanren's
 goal constructors.  Both run left to right and right to left.  The program prints the

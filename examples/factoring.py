@@ -1,8 +1,11 @@
-"""Gather a sum of 64 matrix products with four left factors into a sum of four.
+"""
+Gather 64 matrix products into 4
+================================
 
-The identity X (Y + Z) = X Y + X Z, read right to left, collects the right factors of products that
-share a left one.  ``rg.benchmark`` times both forms, without further rewriting, in turns: the
-gathered one has a sixteenth of the products, and takes less than half of the time.
+The 64 products of a sum have only four left factors.  The identity X (Y + Z) = X Y + X Z, read
+right to left, collects the right factors of products that share a left one.  ``rg.benchmark`` times
+both forms, without further rewriting, in turns: the gathered one has a sixteenth of the products,
+and takes less than half of the time.
 """
 
 from __future__ import annotations

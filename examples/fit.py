@@ -1,8 +1,11 @@
-"""Three training loops: logistic regression, a small neural network, and a Gaussian process.
+"""
+Train three models
+==================
 
-Each loss is written once, with NumPy's functions, and ``rg.grad`` gives its gradient.  The logistic
-regression keeps its weights in a shared variable that ``updates`` change; the other two pass values
-in and out, the network in place by ``donate``.  Every result is compared with scikit-learn's.
+The models are a logistic regression, a small neural network, and a Gaussian process.  Each loss is
+written once, with NumPy's functions, and ``rg.grad`` gives its gradient.  The logistic regression
+keeps its weights in a shared variable that ``updates`` change; the other two pass values in and
+out, the network in place by ``donate``.  Every result is compared with scikit-learn's.
 """
 
 from __future__ import annotations

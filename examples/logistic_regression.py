@@ -1,5 +1,8 @@
-"""The textbook loss of a logistic regression overflows; relgraph rewrites it so that it does not.
+"""
+A loss that overflows, made stable
+==================================
 
+The textbook loss of a logistic regression overflows; relgraph rewrites it so that it does not.
 The data are the breast cancer measurements of scikit-learn.  The loss of weights w is the sum of
 log(1 + exp(-y * (X @ w))) over the rows of X, with labels y of -1 and 1.  If a row is far on the
 wrong side, exp overflows, and so does the loss.

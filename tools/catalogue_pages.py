@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,9 +16,12 @@ from relgraph.checking.generators.cases import rewrite_of
 from relgraph.checking.selections.static_checks import refusal
 from relgraph.db.catalogue import THEMES
 from relgraph.db.listing import CatalogueRow, every_row, identities, rows_of, runs
+from relgraph.relations.clause import Clause
 from relgraph.relations.relation import Relation
+from relgraph.relations.statement import CLAUSES, conditions_latex, side_latex
 
 WRITTEN = "Written by `python -m tools.catalogue_pages` from the relations; edit them, not this."
+LINE = 62  # characters in the text of an equation whose formula fits into a line of a page
 
 
 def pages() -> dict[str, str]:
@@ -50,8 +54,13 @@ def _page(theme: str) -> Iterator[str]:
 def _entry(row: CatalogueRow) -> Iterator[str]:
     relation: Relation = row.item
     first, holds, source = sections(relation)
+    formula, texts = _formula(relation), identities(relation)
     yield from ("", f"## {row.name}", "", _escaped(first), "")
-    yield from ("```text", *identities(relation), "```", "")
+    yield from ("```math", r"\begin{aligned}", formula, r"\end{aligned}", "```", "")
+    if len(texts) > CLAUSES:
+        yield from (f"The formula shows {CLAUSES} of {len(texts)} equations. All, as text:", "")
+    if len(texts) > CLAUSES or _says_more(texts, formula):
+        yield from ("```text", *texts, "```", "")
     yield f"- {_escaped(holds)}"
     yield from (f"- {line}" for line in _runs(row))
     other = sorted(set(row.tags) - set(row.phases))
@@ -59,6 +68,37 @@ def _entry(row: CatalogueRow) -> Iterator[str]:
         yield f"- Tags: {', '.join(f'`{tag}`' for tag in other)}."
     if source:
         yield f"- Source: {_escaped(source)}"
+
+
+def _formula(relation: Relation) -> str:
+    """Return the equations of a relation as LaTeX, as declared."""
+    texts = identities(relation)[:CLAUSES]
+    pairs = list(zip(relation.clauses or (), texts, strict=False))
+    if all(len(text) <= LINE for text in texts):
+        rows = [f"{_sides(clause, ' & = ')}{conditions_latex(clause)}" for clause, _ in pairs]
+    else:
+        rows = [f"& {row}" for clause, text in pairs for row in _broken(clause, text)]
+    # GitHub shows no formula with \operatorname.
+    return " \\\\\n".join(rows).replace(r"\operatorname", r"\mathrm")
+
+
+def _sides(clause: Clause, between: str) -> str:
+    return f"{side_latex(clause.left)}{between}{side_latex(clause.right)}"
+
+
+def _broken(clause: Clause, text: str) -> Iterator[str]:
+    """Yield an equation that is too long for one line as several."""
+    fits = len(text.partition(" where ")[0]) <= LINE
+    yield from _sides(clause, " = " if fits else "\n\\quad = ").split("\n")
+    if clause.conditions:
+        yield conditions_latex(clause).strip()
+
+
+def _says_more(texts: tuple[str, ...], formula: str) -> bool:
+    """Return True if texts have parameters, or names of ops that the formula shows as signs."""
+    names = re.findall(r"\w+(?=\()", " ".join(text.partition(" where ")[0] for text in texts))
+    shown = formula.replace("\\", "")
+    return "_{text" in shown or any(f"mathrm{{{name}}}" not in shown for name in names)
 
 
 def sections(relation: Relation) -> tuple[str, str, str]:
@@ -141,6 +181,7 @@ def _index() -> Iterator[str]:
     for row in every_row():
         if not isinstance(row.item, Relation):
             yield f"| `{row.name}` | {row.theme} | {_escaped(row.identity[0])} |"
+    yield from ("", "```{toctree}", ":hidden:", "", *THEMES, "```")
 
 
 def write(directory: Path) -> list[str]:

@@ -137,7 +137,9 @@ def leaf_latex(x: Any) -> str:
 
 def text_latex(words: str) -> str:
     """Return words as text inside of a formula."""
-    return rf"\text{{{escaped(words)}}}"
+    # Escapes stand outside, since MathJax shows the backslash of \text{a\_b}.
+    inside = _SPECIAL.sub(r"}\\\1\\text{", words.replace("\\", ""))
+    return rf"\text{{{inside}}}".replace(r"\text{}", "")
 
 
 def escaped(words: str) -> str:

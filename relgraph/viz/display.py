@@ -29,15 +29,19 @@ class Displayed:
         """Return the object as LaTeX without dollar signs; "" where it is no mathematics."""
         return ""
 
+    def _repr_html_(self) -> str:
+        """Return the document as HTML, for tools that ask for nothing else."""
+        from relgraph.viz.html import fragment
+
+        return fragment(self._document())
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the forms that Jupyter chooses from; the text is coloured on a terminal only."""
         from relgraph.viz.document import text
-        from relgraph.viz.html import fragment
 
-        elements = self._document()
         bundle = {
-            "text/plain": text(elements, colour=has_colour()),
-            "text/html": fragment(elements),
+            "text/plain": text(self._document(), colour=has_colour()),
+            "text/html": self._repr_html_(),
         }
         latex = self._latex()
         if latex:

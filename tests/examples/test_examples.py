@@ -20,7 +20,12 @@ def output(name):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)},
+        env={
+            **os.environ,
+            "PYTHONPATH": path.rstrip(os.pathsep),
+            "MPLBACKEND": "agg",
+            "DISPLAY": "",  # matplotlib does not warn that agg opens no window
+        },
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -66,6 +71,47 @@ def test_fit():
     text = output("fit")
     assert text.count("#" * 30) == 3
     assert "difference from scikit-learn's weights" in text
+
+
+def test_before_and_after():
+    text = output("before_and_after")
+    assert "1. softplus_log1po, in mean([.])\n" in text
+    assert text.endswith("    mean(softplus(-y * (A @ x)))\n")
+
+
+def test_compiled_kernels():
+    text = output("compiled_kernels")
+    assert re.search(r"^kernels +1\nlibrary_calls 1$", text, re.MULTILINE)
+    assert text.endswith("\n[1. 1.]\n")
+
+
+def test_steps_of_a_derivation():
+    assert output("steps_of_a_derivation") == "log(p) + log(q)\n"
+
+
+def test_teach_an_identity():
+    forward, backward, answers, holds = output("teach_an_identity").splitlines()
+    assert forward == "A @ x + A @ (B @ y) + A @ (B @ z)"
+    assert backward == "A @ (x + z) + B @ y"
+    assert answers == "(A @ (x + y),)"
+    assert holds == "True"
+
+
+def test_time_over_sizes():
+    pytest.importorskip("matplotlib")
+    assert re.findall(r"^n = (\d+)$", output("time_over_sizes"), re.MULTILINE) == [
+        "10",
+        "30",
+        "100",
+        "300",
+    ]
+
+
+def test_fit_a_curve():
+    pytest.importorskip("matplotlib")
+    fitted = re.search(r"frequency: \[(.+)\]", output("fit_a_curve")).group(1)
+    # The parameters from which the data were made, up to their noise.
+    assert [float(x) for x in fitted.split()] == pytest.approx([2.5, 0.7, 5.0], rel=0.05)
 
 
 TESTED = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}

@@ -41,12 +41,27 @@ def test_links_lead_to_headings():
 
 def test_an_entry_states_identity_condition_labels_and_source():
     entry = PAGES["explog.md"].partition("## cancel_exp_logo")[2].partition("\n## ")[0]
-    assert "exp(log(x)) = x where nonnegative(x)" in entry
+    assert r"\mathrm{exp}\left(\mathrm{log}\left(x\right)\right) & = x" in entry
+    assert r"\text{where nonnegative(x)}" in entry
     assert "- Holds where nonnegative(x); rounded, kept." in entry
     assert "- Runs forward in canonicalize" in entry
     assert "- Does not run backward: the side to match is a bare variable." in entry
     assert "- Tags: `fast_run`." in entry
     assert "- Source: DLMF 4.8(i), for real arguments." in entry
+
+
+def test_the_text_follows_where_it_says_more_than_the_formula():
+    entries = {
+        name: entry
+        for page in PAGES.values()
+        for name, _, entry in (part.partition("\n") for part in page.split("\n## ")[1:])
+    }
+    assert "```text" not in entries["cancel_exp_logo"]
+    assert r"\left(A \, B\right)^{-1} & = B^{-1} \, A^{-1}" in entries["reverse_inv_matmulo"]
+    assert "inv(A @ B) = inv(B) @ inv(A)" in entries["reverse_inv_matmulo"]
+    assert "solve(A, b, assume='general')" in entries["solve_spdo"]
+    assert "shows 12 of 43 equations. All, as text:\n\n```text\n" in entries["log_multiply_expo"]
+    assert not any("operatorname" in entry for entry in entries.values())
 
 
 def test_only_what_changed_is_written(tmp_path):

@@ -71,6 +71,12 @@ def test_displays_are_those_of_the_snapshot(name, snapshots):
     assert snapshot_of(name).rstrip() == snapshots[name]
 
 
+def test_tools_that_ask_for_html_alone_get_it():
+    x = rg.vector("x", shape=(3,))
+    assert "sin" in Words(rg.sin(x)._repr_html_()).words
+    assert rg.draw(rg.sin(x))._repr_html_().count("<svg") == 1
+
+
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_html_needs_nothing_else(name):
     page = DISPLAYS[name]()._repr_mimebundle_()["text/html"]

@@ -8,7 +8,7 @@ import pytest
 import relgraph as rg
 from relgraph.db.catalogue import THEMES, relations_of
 from relgraph.errors import ArgumentError
-from relgraph.ir.latex import latex_of
+from relgraph.ir.latex import latex_of, text_latex
 from relgraph.relations.statement import formula
 from relgraph.viz.mathml import GREEK, SYMBOLS, mathml
 
@@ -81,6 +81,12 @@ def test_deep_graphs_have_short_formulas():
     assert len(latex_of(v)) < 5000
     assert r"\ldots" in latex_of(v)
     assert len(v._repr_mimebundle_()["text/html"]) < 100_000
+
+
+def test_text_has_no_escapes_which_mathjax_would_show():
+    assert text_latex("where a_b holds") == r"\text{where a}\_\text{b holds}"
+    assert text_latex("{1}") == r"\{\text{1}\}"
+    assert "<mtext>b holds</mtext>" in mathml(text_latex("where a_b holds"))
 
 
 def balanced(latex):
