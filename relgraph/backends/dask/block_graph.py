@@ -33,6 +33,7 @@ class _Builder:
         self.names = {letter: f"b{i}" for i, letter in enumerate(region.grid)}
         self.inputs: dict[tuple[Read, Axes], Variable] = {}
         self.image: dict[Variable, Variable] = {}
+        self.sizes: dict[Letter, Variable] = {}
         for read, axes in region.reads:
             if not isinstance(read.node, Constant) or read.node.ndim:
                 self._input(read, axes)
@@ -94,14 +95,18 @@ class _Builder:
 
     def _size(self, letter: Letter) -> Variable:
         """Return the size of a block, read from an input, or else from an array of these sizes."""
+        if letter in self.sizes:
+            return self.sizes[letter]
         for (read, axes), x in self.inputs.items():
             for axis, other in enumerate(axes):
-                if other == letter and not read.halo[axis]:
-                    return apply(SizeOf(axis - x.ndim), (x,))
+                if other == letter and x.type.shape[axis] == self.names[letter]:
+                    self.sizes[letter] = apply(SizeOf(axis - x.ndim), (x,))
+                    return self.sizes[letter]
         sizes = constant(list(letter.chunks), dtype="int64")
-        ones = (1,) * len(letter.chunks)
-        x = self._input(Read(sizes, (ones,), (0,)), (letter,))
-        return apply(Index((("int", 0),)), (x,))
+        x = make_input(f"x{len(self.inputs)}", TensorType("int64", (1,)))
+        self.inputs[Read(sizes, ((1,) * len(letter.chunks),), (0,)), (letter,)] = x
+        self.sizes[letter] = apply(Index((("int", 0),)), (x,))
+        return self.sizes[letter]
 
 
 def _from_the_end(p: Placed) -> tuple[tuple[Any, ...], ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache, partial
 from itertools import count
-from math import isnan
+from math import isnan, prod
 from operator import itemgetter
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 
@@ -24,6 +25,7 @@ from relgraph.ir.node import Input, Variable
 from relgraph.ir.records import record
 
 PLANS = 64  # that one program keeps
+SMALL = 2**17  # elements of partial results of which many are joined at once
 
 
 @record
@@ -185,11 +187,17 @@ class Assembly:
             axis=tuple([i for i, x in enumerate(grid) if x in reduced]),
             dtype=object,
             concatenate=False,
+            split_every=dask.config.get("split_every", None) or _parts(kinds),
             meta=np.empty((0,) * len(rest), object),
         )
         for i, p in enumerate(kinds):
             pick = same if len(kinds) == 1 else itemgetter(i)
             self.arrays[p.node] = _blockwise(pick, p, rest, [joined, tuple(range(len(rest)))])
+
+
+def _parts(kinds: Sequence[Placed]) -> int:
+    """Return how many partial results to join at once: fewer, if they are large."""
+    return 16 if max([prod(map(sum, p.blocks)) for p in kinds]) < SMALL else 4
 
 
 def _objects(
@@ -198,7 +206,7 @@ def _objects(
     """Return an array of Python objects, one for each block of a grid."""
     return da.blockwise(
         function, index, *arguments, dtype=object, meta=np.empty((0,) * len(index), object),
-        adjust_chunks={i: x.chunks for i, x in enumerate(grid)}, concatenate=False,
+        adjust_chunks={i: x.chunks for i, x in enumerate(grid)},
         align_arrays=False,
     )  # fmt: skip
 
@@ -219,7 +227,7 @@ def _blockwise(
     return da.blockwise(
         function, tuple(index), *arguments, dtype=p.node.dtype,
         meta=np.empty((0,) * p.node.ndim, p.node.dtype), new_axes=sizes,
-        adjust_chunks={i: x.chunks for x, i in place.items()}, concatenate=False,
+        adjust_chunks={i: x.chunks for x, i in place.items()},
         align_arrays=False,
     )  # fmt: skip
 

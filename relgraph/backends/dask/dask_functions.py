@@ -14,7 +14,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import GetItem, Op
 from relgraph.ops.concatenate import Concatenate
 from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.indexing.expression import numpy_key
+from relgraph.ops.indexing.expression import FULL, is_advanced, numpy_key
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.linalg.factorisations import QR, SVD
 from relgraph.ops.reductions import Argmax, Argmin
@@ -55,10 +55,12 @@ class Shapes:
 def _index(node: Variable, x: Any, *keys: Any) -> Any:
     spec = node.op.params[0]  # type: ignore[union-attr]
     values = [k.value if isinstance(k, Constant) else None for k in node.inputs[1:]]
-    if any([v is None for v in values]) or sum(e[0] in ("array", "mask") for e in spec) > 1:
+    if any([v is None for v in values]):
         return None
-    if any([entry[0] == "array" for entry in spec]) and np.ndim(values[0]) != 1:
-        return None
+    if is_advanced(spec):  # Dask takes one vector of places, and fails beside a new axis
+        kinds = [entry[0] for entry in spec if entry != FULL]
+        if kinds.count("array") + kinds.count("slice") < len(kinds) or np.ndim(values[0]) != 1:
+            return None
     return x[numpy_key(spec, tuple(values))]
 
 
@@ -72,17 +74,22 @@ def _reshape(node: Variable, x: Any, *sizes: Any) -> Any:
 
 def _cumulative(node: Variable, x: Any) -> Any:
     op: Any = node.op
-    ufunc = op.ufunc
-    identity = ufunc.identity
-    if identity is None:  # of a maximum or minimum: the value over no elements
-        lowest = np.iinfo(node.dtype) if node.dtype.kind in "iu" else np.finfo(node.dtype)
-        identity = lowest.min if ufunc is np.maximum else lowest.max
-        if node.dtype.kind == "f":
-            identity = -np.inf if ufunc is np.maximum else np.inf
     return da.reductions.cumreduction(
-        _Accumulate(op), ufunc, node.dtype.type(identity), x.astype(node.dtype),
+        _Accumulate(op), op.ufunc, _identity(op.ufunc, node.dtype), x.astype(node.dtype),
         axis=op.axis % node.ndim, dtype=node.dtype,
     )  # fmt: skip
+
+
+def _identity(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Any:
+    """Return the value over no elements."""
+    if ufunc.identity is not None:
+        return dtype.type(ufunc.identity)
+    largest = ufunc is np.minimum
+    if dtype.kind == "f":
+        return dtype.type(np.inf if largest else -np.inf)
+    if dtype.kind == "b":
+        return dtype.type(largest)
+    return np.iinfo(dtype).max if largest else np.iinfo(dtype).min
 
 
 class _Accumulate:
@@ -102,6 +109,8 @@ class _Accumulate:
 def _arg(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(node: Variable, x: Any) -> Any:
         axis, keepdims = node.op.params  # type: ignore[union-attr]
+        if axis is None and any([n > 1 for n in x.numblocks[1:]]):
+            return None  # of equal elements, Dask finds the first one of the first block
         return function(x, axis=axis, keepdims=keepdims)
 
     return compute

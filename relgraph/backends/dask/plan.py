@@ -13,6 +13,7 @@ from relgraph.backends.dask.dask_functions import Shapes
 from relgraph.backends.dask.placement import Blocks, Placed, placement
 from relgraph.backends.dask.regions import Region, regions
 from relgraph.backends.dask.static_sizes import with_static_sizes
+from relgraph.backends.dask.tall_factor import with_tall_factors
 from relgraph.backends.dask.tasks import Task
 from relgraph.backends.numba.compiler import NumbaBackend
 from relgraph.ir.graph import FunctionGraph, map_nodes
@@ -68,7 +69,7 @@ _DIVISIBLE = {Mean, *EXPANSIONS}
 def plan_of(graph: FunctionGraph, backend: NumbaBackend, blocks: Sequence[Blocks]) -> Plan:
     """Return the plan of a graph for inputs in these blocks."""
     shapes = [tuple(map(sum, x)) for x in blocks]
-    graph = with_static_sizes(without_assumptions(graph), shapes)
+    graph = with_tall_factors(with_static_sizes(without_assumptions(graph), shapes))
     while True:
         placed = _placement(graph, blocks, inf)
         divided = {x for x, p in placed.items() if type(x.op) in _DIVISIBLE and _is_divided(p, placed)}

@@ -8,10 +8,11 @@ these.  A label in ``whole`` belongs to axes that must not be divided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
+from relgraph.backends.dask.tall_factor import TallFactor, stacked
 from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
@@ -32,6 +33,7 @@ from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 
 Label = int
 Labels = tuple[Label | None, ...]
+Combiner = Elementwise | Callable[[Sequence[Any]], Any]
 
 
 @record
@@ -47,7 +49,8 @@ class Subscripts:
     whole
         The labels of axes that must not be divided.
     combiner
-        The op that joins partial results, for labels that the result lacks.
+        What joins partial results, for labels that the result lacks: an op of two of them, or a
+        function of all.
     windows
         For a label of the result along which the op takes a slice: the label of the operand, and
         how many elements it leaves out at the start and at the end.
@@ -56,7 +59,7 @@ class Subscripts:
     operands: tuple[Labels, ...]
     result: Labels
     whole: frozenset[Label] = frozenset()
-    combiner: Elementwise | None = None
+    combiner: Combiner | None = None
     windows: tuple[tuple[Label, Label, tuple[Any, Any]], ...] = ()
 
 
@@ -172,6 +175,10 @@ def _solve(node: Variable) -> Subscripts:
     rest = (size,) if b.ndim == 1 else (size, column)
     whole = frozenset(range(node.ndim, next(fresh))) | {size}
     return Subscripts((*left, right), (*batch, *rest), whole)
+
+
+def _tall_factor(node: Variable) -> Subscripts:
+    return Subscripts(((0, 1),), (2, 1), frozenset([1, 2]), stacked)
 
 
 def _outer(node: Variable) -> Subscripts:
@@ -358,6 +365,7 @@ _RULES: dict[type, Callable[[Variable], Subscripts]] = {
     Trace: _matrices,
     Diagonal: _matrices,
     Diag: _diag,
+    TallFactor: _tall_factor,
 }
 
-__all__ = ["Label", "Labels", "Subscripts", "subscripts"]
+__all__ = ["Combiner", "Label", "Labels", "Subscripts", "subscripts"]

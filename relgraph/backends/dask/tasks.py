@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.backends.dask.subscripts import Combiner
 from relgraph.backends.numba.compiler import NumbaBackend
 from relgraph.backends.numba.threads import serial
 from relgraph.errors import CompileError
 from relgraph.ir import forks
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.op import Op
+from relgraph.ops.elementwise import Elementwise
 
 PACKAGES = ("relgraph", "numba", "numpy")
 """The packages of which workers need the versions of the client."""
@@ -122,32 +124,34 @@ def _prepared(block: Any, dtype: np.dtype[Any]) -> Any:
 
 
 class Combine:
-    """Joins the partial results of several blocks, each one with its op, in the order of blocks.
+    """Joins the partial results of several blocks, in the order of the blocks.
 
     Parameters
     ----------
-    ops : sequence of Op
-        For each partial result, the op that joins two.
+    combiners : sequence of Combiner
+        What joins each of the partial results.
     """
 
-    __slots__ = ("ops",)
+    __slots__ = ("combiners",)
+    __name__ = "combine"
 
-    def __init__(self, ops: Sequence[Op]) -> None:
-        self.ops = tuple(ops)
+    def __init__(self, combiners: Sequence[Combiner]) -> None:
+        self.combiners = tuple(combiners)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Combine, (self.ops,)
+        return Combine, (self.combiners,)
 
     def __dask_tokenize__(self) -> object:
-        return "relgraph", [op.name for op in self.ops]
+        names = [x.name if isinstance(x, Op) else x.__qualname__ for x in self.combiners]
+        return "relgraph", names
 
     def __call__(self, blocks: Any, axis: Any = None, keepdims: Any = None) -> Any:
         """Join the blocks in nested lists."""
         parts = [x if isinstance(x, tuple) else (x,) for x in _flat(blocks)]
         with np.errstate(all="ignore"):
             joined = [
-                reduce(op.row.compute, column)  # type: ignore[attr-defined]
-                for op, column in zip(self.ops, zip(*parts, strict=True), strict=True)
+                reduce(join.row.compute, column) if isinstance(join, Elementwise) else join(column)
+                for join, column in zip(self.combiners, zip(*parts, strict=True), strict=True)
             ]
         return joined[0] if len(joined) == 1 else tuple(joined)
 
