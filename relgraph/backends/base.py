@@ -17,6 +17,7 @@ from relgraph.ir.node import Input, Variable
 from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:
+    from relgraph.backends.dask.plan import Plan
     from relgraph.backends.report import Report, Scheduled
 
 Array = npt.NDArray[Any]
@@ -110,6 +111,16 @@ class Program(ABC):
             if place.shape != result.shape:
                 raise misplaced(place.shape, result.shape)
             np.copyto(place, result)
+
+    def computed(self, results: Sequence[Any]) -> Sequence[Any]:
+        """Return results as values, if the back end's are lazy."""
+        return results
+
+    def planned(self, arrays: Sequence[Array]) -> Plan:
+        """Return how a call is divided into tasks; only the target "dask" does so."""
+        raise CompileError(
+            "only calls with Dask arrays have a plan", fix="Compile the graph with target='dask'."
+        )
 
     def record(self, arrays: Sequence[Array]) -> Recorded:
         """Record the launches of a call; only a GPU can."""

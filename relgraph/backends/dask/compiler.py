@@ -14,12 +14,13 @@ import dask.array as da
 import numpy as np
 
 from relgraph.backends.base import Program
+from relgraph.backends.failures import misplaced
 from relgraph.backends.dask.dask_functions import computed
 from relgraph.backends.dask.placement import Letter, Placed, Read
 from relgraph.backends.dask.plan import Job, Plan, plan_of
 from relgraph.backends.dask.tasks import Combine, same
 from relgraph.backends.numba.compiler import NumbaBackend
-from relgraph.errors import ShapeError
+from relgraph.errors import DTypeError, ShapeError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.records import record
@@ -68,11 +69,20 @@ class DaskProgram(Program):
             return None
         if any(map(isnan, array.shape)):
             raise ShapeError(
-                f"sizes of the blocks of {wanted.name!r} are not known",
+                f"the blocks of {wanted.name!r} have sizes that are not known",
                 {"declared": wanted.type, "given": f"shape {array.shape}"},
                 "Compute them with x.compute_chunk_sizes(); of a data frame, take "
                 "frame.to_dask_array(lengths=True).",
             )
+        if array.dtype != wanted.dtype:
+            if not np.can_cast(array.dtype, wanted.dtype, "safe"):
+                raise DTypeError(
+                    f"the input {wanted.name!r} is {wanted.dtype}, and the array given is "
+                    f"{array.dtype}",
+                    {"declared": wanted.type, "given": f"{array.dtype}, shape {array.shape}"},
+                    f"Convert it with .astype({wanted.dtype.name!r}).",
+                )
+            array = array.astype(wanted.dtype)
         if not array.size:
             return da.zeros(array.shape, dtype=array.dtype, chunks=array.shape)
         if 0 in [size for chunks in array.chunks for size in chunks]:
@@ -81,9 +91,20 @@ class DaskProgram(Program):
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Return lazy arrays; nothing is computed."""
-        return Assembly(self.plan(arrays), arrays).results()
+        return Assembly(self.planned(arrays), arrays).results()
 
-    def plan(self, arrays: Sequence[Any]) -> Plan:
+    def computed(self, results: Sequence[Any]) -> Sequence[Any]:
+        """Compute arrays together, by the scheduler that Dask would use."""
+        return dask.compute(*results)  # type: ignore[no-any-return]
+
+    def into(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
+        """Compute the results, and copy them to arrays of NumPy's."""
+        for place, result in zip(places, self.computed(self(arrays)), strict=True):
+            if place.shape != result.shape:
+                raise misplaced(place.shape, result.shape)
+            np.copyto(place, result)
+
+    def planned(self, arrays: Sequence[Any]) -> Plan:
         """Return the plan for arguments in their blocks."""
         blocks = [
             tuple([(size,) for size in x.shape]) if isinstance(x, np.ndarray) else x.chunks
