@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     with (
-        LocalCluster(options.workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(options.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         print(f"{options.rows} rows in {options.blocks} blocks, {options.workers} workers")
