@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import DTypeError, MissingPackageError, ShapeError
+from relgraph.errors import ArgumentError, DTypeError, MissingPackageError, ShapeError
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -136,3 +136,42 @@ def test_without_dask_the_error_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "relgraph.backends.dask.compiler", raising=False)
     with pytest.raises(MissingPackageError, match="needs the package dask"):
         rg.function([y], y + 1, target="dask")
+
+
+def test_traced_functions_take_dask_arrays_without_computing_them(data):
+    def logarithms(X, w):
+        return np.log1p(np.exp(X @ w)).mean(), X.T @ (X @ w)
+
+    computed = []
+    lazy = data.map_blocks(lambda block: computed.append(1) or block, meta=data._meta)
+    f = rg.jit(logarithms, target="dask")
+    loss, product = f(lazy, np.ones(4))
+    assert isinstance(loss, da.Array)
+    assert not computed
+    expected = logarithms(DATA, np.ones(4))
+    assert loss.compute() == pytest.approx(expected[0])
+    np.testing.assert_allclose(product.compute(), expected[1])
+    slope = rg.jit(rg.value_and_grad(lambda w, X: np.mean((X @ w) ** 2)), target="dask")
+    value, gradient = slope(np.ones(4), lazy)
+    np.testing.assert_allclose(gradient.compute(), 2 * DATA.T @ DATA.sum(axis=1) / len(DATA))
+    assert value.compute() == pytest.approx(np.mean(DATA.sum(axis=1) ** 2))
+
+
+def test_traced_functions_do_not_change_dask_arrays(data):
+    def changed(X):
+        X[0] = 1
+        return X.sum()
+
+    with pytest.raises(ArgumentError, match="'X' in place, and the array is a Dask array"):
+        rg.jit(changed, target="dask")(data)
+    with pytest.raises(ArgumentError, match="argument 0 is in blocks whose sizes are not known"):
+        rg.jit(np.sum, target="dask")(data[data[:, 0] > 0])
+
+
+def test_objects_that_hold_a_dask_array_are_read(data):
+    class Labelled:
+        def __init__(self, array):
+            self.data = array
+
+    f = rg.function([X], rg.sum(X, axis=0), target="dask")
+    np.testing.assert_allclose(f.compute(Labelled(data)), DATA.sum(axis=0))
