@@ -62,8 +62,8 @@ def main() -> None:
             value, gradient = step.compute(*data, weights)
             weights -= 2 * gradient
             print(f"step {i + 1}: loss {value:.4f}, {time.perf_counter() - start:.2f} s")
-        used = client.run(lambda dask_worker: dask_worker.monitor.recent()["memory"])
-        print(f"memory of the workers: {', '.join(f'{n / 1e6:.0f} MB' for n in used.values())}")
+        used = client.run(lambda dask_worker: max(dask_worker.monitor.quantities["memory"]))
+        print(f"most memory of a worker: {max(used.values()) / 1e6:.0f} MB")
         # The direction of the weights is that of those which made the labels.
         cosine = weights @ truth / np.linalg.norm(weights) / np.linalg.norm(truth)
         assert cosine > 0.95, cosine

@@ -577,7 +577,7 @@ class Function(Displayed):
         results = self._program.computed(self._program(self._checked(args, kwargs)))
         return self._packed(results[0] if len(results) == 1 else results)
 
-    def plan(self, /, *args: Any, **kwargs: Any) -> Plan:
+    def plan(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return how a call with Dask arrays is divided into tasks; nothing is computed.
 
         Parameters
@@ -589,7 +589,7 @@ class Function(Displayed):
         -------
         Plan
             Its attributes are ``passes``, ``tasks``, ``bytes_read``, ``bytes_moved`` and
-            ``largest_block``; it prints as text.
+            ``largest_task``; it prints as text.
 
         Raises
         ------
@@ -600,6 +600,7 @@ class Function(Displayed):
 
     def _listed_results(self, *args: Any) -> tuple[Any, ...]:
         """Run the program on one argument for each of its inputs, and return its results."""
+        results: Any
         if not self._fits(*args):
             results = self._program(self._checked(args, {}))
         else:

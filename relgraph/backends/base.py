@@ -17,7 +17,6 @@ from relgraph.ir.node import Input, Variable
 from relgraph.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from relgraph.backends.dask.plan import Plan
     from relgraph.backends.report import Report, Scheduled
 
 Array = npt.NDArray[Any]
@@ -116,7 +115,7 @@ class Program(ABC):
         """Return results as values, if the back end's are lazy."""
         return results
 
-    def planned(self, arrays: Sequence[Array]) -> Plan:
+    def planned(self, arrays: Sequence[Array]) -> Any:
         """Return how a call is divided into tasks; only the target "dask" does so."""
         raise CompileError(
             "only calls with Dask arrays have a plan", fix="Compile the graph with target='dask'."

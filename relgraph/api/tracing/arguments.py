@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any
 
@@ -105,7 +106,7 @@ class Leaves:
         if isinstance(x, (*STATIC, np.dtype)):
             return (kind, x)
         if is_lazy(x):
-            if any(size != size for size in x.shape):
+            if any(map(math.isnan, x.shape)):
                 raise ArgumentError(
                     "is in blocks whose sizes are not known",
                     {"shape": x.shape},

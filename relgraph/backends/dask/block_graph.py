@@ -73,8 +73,10 @@ class _Builder:
         op: Any = p.node.op
         if op.takes_shape:
             return self._shaped(p, operands[0])
-        if p.subscripts is not None and p.subscripts.windows and any(
-            [halo for read in p.reads for halo in read.halo]
+        if (
+            p.subscripts is not None
+            and p.subscripts.windows
+            and any([halo for read in p.reads for halo in read.halo])
         ):
             op = Index(_from_the_end(p))
         return apply(op, operands)
@@ -91,13 +93,14 @@ class _Builder:
                 sizes.append(self._size(letter))
         if x.type.shape == tuple(shape) and not sizes:
             return x
-        return apply(type(p.node.op)(tuple(shape)), (x, *sizes))
+        op: Any = type(p.node.op)
+        return apply(op(tuple(shape)), (x, *sizes))
 
     def _size(self, letter: Letter) -> Variable:
         """Return the size of a block, read from an input, or else from an array of these sizes."""
         if letter in self.sizes:
             return self.sizes[letter]
-        for (read, axes), x in self.inputs.items():
+        for (_, axes), x in self.inputs.items():
             for axis, other in enumerate(axes):
                 if other == letter and x.type.shape[axis] == self.names[letter]:
                     self.sizes[letter] = apply(SizeOf(axis - x.ndim), (x,))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache, partial
-from itertools import count
-from math import isnan, prod
-from operator import itemgetter
+from math import isnan
 from typing import Any
 
 import dask
@@ -14,19 +12,16 @@ import dask.array as da
 import numpy as np
 
 from relgraph.backends.base import Program
+from relgraph.backends.dask.assembly import Assembly
+from relgraph.backends.dask.plan import Plan, plan_of
 from relgraph.backends.failures import misplaced
-from relgraph.backends.dask.dask_functions import computed
-from relgraph.backends.dask.placement import Letter, Placed, Read
-from relgraph.backends.dask.plan import Job, Plan, plan_of
-from relgraph.backends.dask.tasks import Combine, same
 from relgraph.backends.numba.compiler import NumbaBackend
 from relgraph.errors import DTypeError, ShapeError
 from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Input, Variable
+from relgraph.ir.node import Input
 from relgraph.ir.records import record
 
 PLANS = 64  # that one program keeps
-SMALL = 2**17  # elements of partial results of which many are joined at once
 
 
 @record
@@ -118,139 +113,6 @@ def _dask_array(value: Any) -> Any:
         return value
     data = getattr(value, "data", None)
     return data if isinstance(data, da.Array) else None
-
-
-class Assembly:
-    """The Dask arrays of a plan."""
-
-    def __init__(self, plan: Plan, arrays: Sequence[Any]) -> None:
-        self.plan = plan
-        self.arrays: dict[Variable, Any] = dict(zip(plan.graph.inputs, arrays, strict=True))
-        self._reads: dict[Read, Any] = {}
-
-    def results(self) -> list[Any]:
-        """Return an array for each output."""
-        for step in self.plan.steps:
-            if isinstance(step, Job):
-                self._add(step)
-            else:
-                operands = [self._read(read) for read in step.reads]
-                self.arrays[step.node] = computed(step.node, operands)
-        whole = [Read(x, self.plan.placed[x].blocks, ()) for x in self.plan.graph.outputs]
-        return [self._read(read) for read in whole]
-
-    def _read(self, read: Read) -> Any:
-        if read not in self._reads:
-            self._reads[read] = self._array(read)
-        return self._reads[read]
-
-    def _array(self, read: Read) -> Any:
-        """Return a value in blocks, each followed by a halo."""
-        x = read.node
-        array = self.arrays[x] if x in self.arrays else x.value  # type: ignore[attr-defined]
-        if isinstance(array, tuple):  # the results of an op that has several
-            return array
-        if isinstance(array, np.ndarray):
-            return da.from_array(array, chunks=read.blocks) if array.ndim else da.asarray(array)
-        if array.chunks != read.blocks:
-            array = array.rechunk(read.blocks)
-        if any(read.halo):
-            depth = {axis: (0, n) for axis, n in enumerate(read.halo) if n}
-            array = da.overlap.overlap(
-                array, depth, dict.fromkeys(depth, "none"), allow_rechunk=False
-            )
-        return array
-
-    def _add(self, job: Job) -> None:
-        """Add the arrays of the outputs of a region."""
-        region, placed = job.region, self.plan.placed
-        grid = {letter: i for i, letter in enumerate(region.grid)}
-        whole = count(len(grid))  # an index of its own for each axis in one block
-        arguments: list[Any] = []
-        for read, axes in job.arguments:
-            index = [next(whole) if k is None else grid[k] for k in axes]
-            arguments += [self._read(read), tuple(index)]
-        kinds = [placed[x] for x in region.outputs]
-        if len(kinds) == 1 and kinds[0].kind == "local":
-            (p,) = kinds
-            self.arrays[p.node] = _blockwise(job.task, p, region.grid, arguments)
-            return
-        several = _objects(job.task, tuple(grid.values()), arguments, region.grid)
-        groups: dict[frozenset[Letter], list[int]] = {}
-        for i, p in enumerate(kinds):
-            if p.kind == "local":
-                self.arrays[p.node] = _blockwise(itemgetter(i), p, region.grid, [several, tuple(grid.values())])
-            else:
-                groups.setdefault(p.reduced, []).append(i)
-        for reduced, members in groups.items():
-            self._combine(several, [kinds[i] for i in members], members, reduced, region.grid, len(kinds))
-
-    def _combine(
-        self,
-        several: Any,
-        kinds: Sequence[Placed],
-        members: Sequence[int],
-        reduced: frozenset[Letter],
-        grid: tuple[Letter, ...],
-        total: int,
-    ) -> None:
-        """Add the arrays of partial results over the same letters, joined in a tree."""
-        if len(members) < total:
-            index = tuple(range(len(grid)))
-            several = _objects(itemgetter(*members), index, [several, index], grid)
-        join = Combine([p.subscripts.combiner for p in kinds])  # type: ignore[union-attr, misc]
-        rest = tuple([x for x in grid if x not in reduced])
-        joined = da.reduction(
-            several,
-            chunk=same,
-            combine=join,
-            aggregate=join,
-            axis=tuple([i for i, x in enumerate(grid) if x in reduced]),
-            dtype=object,
-            concatenate=False,
-            split_every=dask.config.get("split_every", None) or _parts(kinds),
-            meta=np.empty((0,) * len(rest), object),
-        )
-        for i, p in enumerate(kinds):
-            pick = same if len(kinds) == 1 else itemgetter(i)
-            self.arrays[p.node] = _blockwise(pick, p, rest, [joined, tuple(range(len(rest)))])
-
-
-def _parts(kinds: Sequence[Placed]) -> int:
-    """Return how many partial results to join at once: fewer, if they are large."""
-    return 16 if max([prod(map(sum, p.blocks)) for p in kinds]) < SMALL else 4
-
-
-def _objects(
-    function: Callable[..., Any], index: tuple[int, ...], arguments: list[Any], grid: Sequence[Letter]
-) -> Any:
-    """Return an array of Python objects, one for each block of a grid."""
-    return da.blockwise(
-        function, index, *arguments, dtype=object, meta=np.empty((0,) * len(index), object),
-        adjust_chunks={i: x.chunks for i, x in enumerate(grid)},
-        align_arrays=False,
-    )  # fmt: skip
-
-
-def _blockwise(
-    function: Callable[..., Any], p: Placed, grid: Sequence[Letter], arguments: list[Any]
-) -> Any:
-    """Return the array of a node whose blocks a function computes for each block of a grid."""
-    place = {letter: i for i, letter in enumerate(grid)}
-    new = count(10_000)
-    index, sizes = [], {}
-    for letter, chunks in zip(p.axes, p.blocks, strict=True):
-        if letter is None:
-            index.append(next(new))
-            sizes[index[-1]] = chunks
-        else:
-            index.append(place[letter])
-    return da.blockwise(
-        function, tuple(index), *arguments, dtype=p.node.dtype,
-        meta=np.empty((0,) * p.node.ndim, p.node.dtype), new_axes=sizes,
-        adjust_chunks={i: x.chunks for x, i in place.items()},
-        align_arrays=False,
-    )  # fmt: skip
 
 
 __all__ = ["DaskBackend", "DaskProgram"]

@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 
 from relgraph.backends.dask.placement import Blocks
+from relgraph.backends.dask.subscripts import params_of
 from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import GetItem, Op
@@ -40,7 +41,9 @@ class Shapes:
 
     def __call__(self, node: Variable, blocks: Sequence[Blocks]) -> Blocks | None:
         arrays = [
-            da.zeros(x.type.shape, dtype=x.dtype, chunks=b) if is_tensor(x) else self._several.get(x)
+            da.zeros(x.type.shape, dtype=x.dtype, chunks=b)
+            if is_tensor(x)
+            else self._several.get(x)
             for x, b in zip(node.inputs, blocks, strict=True)
         ]
         if any([x is None for x in arrays]):
@@ -53,9 +56,9 @@ class Shapes:
 
 
 def _index(node: Variable, x: Any, *keys: Any) -> Any:
-    spec = node.op.params[0]  # type: ignore[union-attr]
-    values = [k.value if isinstance(k, Constant) else None for k in node.inputs[1:]]
-    if any([v is None for v in values]):
+    spec = params_of(node)[0]
+    values = [k.value for k in node.inputs[1:] if isinstance(k, Constant)]
+    if len(values) < len(keys):
         return None
     if is_advanced(spec):  # Dask takes one vector of places, and fails beside a new axis
         kinds = [entry[0] for entry in spec if entry != FULL]
@@ -65,7 +68,7 @@ def _index(node: Variable, x: Any, *keys: Any) -> Any:
 
 
 def _concatenate(node: Variable, *arrays: Any) -> Any:
-    return da.concatenate([x.astype(node.dtype) for x in arrays], axis=node.op.params[0])  # type: ignore[union-attr]
+    return da.concatenate([x.astype(node.dtype) for x in arrays], axis=params_of(node)[0])
 
 
 def _reshape(node: Variable, x: Any, *sizes: Any) -> Any:
@@ -108,7 +111,7 @@ class _Accumulate:
 
 def _arg(function: Callable[..., Any]) -> Callable[..., Any]:
     def compute(node: Variable, x: Any) -> Any:
-        axis, keepdims = node.op.params  # type: ignore[union-attr]
+        axis, keepdims = params_of(node)
         if axis is None and any([n > 1 for n in x.numblocks[1:]]):
             return None  # of equal elements, Dask finds the first one of the first block
         return function(x, axis=axis, keepdims=keepdims)
@@ -118,12 +121,12 @@ def _arg(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _qr(node: Variable, x: Any) -> Any:
     tall = x.ndim == 2 and x.numblocks[1] == 1 and x.shape[0] >= x.shape[1]
-    return da.linalg.qr(_floats(x)) if tall and node.op.params[0] == "reduced" else None  # type: ignore[union-attr]
+    return da.linalg.qr(_floats(x)) if tall and params_of(node)[0] == "reduced" else None
 
 
 def _svd(node: Variable, x: Any) -> Any:
     tall = x.ndim == 2 and x.numblocks[1] == 1 and x.shape[0] >= x.shape[1]
-    return da.linalg.svd(_floats(x)) if tall and not node.op.params[0] else None  # type: ignore[union-attr]
+    return da.linalg.svd(_floats(x)) if tall and not params_of(node)[0] else None
 
 
 def _floats(x: Any) -> Any:
@@ -131,7 +134,7 @@ def _floats(x: Any) -> Any:
 
 
 def _item(node: Variable, several: Any) -> Any:
-    return several[node.op.params[0]]  # type: ignore[union-attr]
+    return several[params_of(node)[0]]
 
 
 _FUNCTIONS: Mapping[type[Op], Callable[..., Any]] = {

@@ -8,7 +8,7 @@ loops over: those of its result, and those that it reduces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import prod
+from math import nan, prod
 from typing import Any, Literal, NamedTuple
 
 from relgraph.backends.dask.subscripts import Label, Subscripts, subscripts
@@ -166,9 +166,7 @@ class _Op:
             given = [x.blocks for x in self.operands]
             result = by_dask(self.node, given)
             if result is not None:
-                reads = [
-                    Read(x.node, x.blocks, (0,) * len(x.blocks)) for x in self.operands
-                ]
+                reads = [Read(x.node, x.blocks, (0,) * len(x.blocks)) for x in self.operands]
                 axes = lettered(result)
                 return Placed(self.node, "array", axes, result, tuple(reads))
             for label in joined:
@@ -241,8 +239,8 @@ class _Op:
         blocks = usual if isinstance(self.node.op, BroadcastTo) else {}
         for label, size in zip(self.rule.result, self.node.type.shape, strict=True):
             if label is not None and label not in self.chunks:
-                size = float("nan") if size is None else size
-                self.chunks[label] = blocks.get(size, (size,))
+                known = (nan,) if size is None else (size,)
+                self.chunks[label] = blocks.get(size, known)
 
     def _looped(self) -> Placed:
         rule, chunks = self.rule, self.chunks
@@ -267,7 +265,7 @@ class _Op:
         return Placed(self.node, kind, own, blocks, tuple(reads), tuple(operands), rule)
 
     def _letters(self) -> dict[Label, Letter]:
-        """Return a letter for each label in several blocks: that of an operand, where it is free."""
+        """Return a letter for each label in several blocks: that of an operand, if it is free."""
         letters: dict[Label, Letter] = {}
         for label in dict.fromkeys([*self.rule.result, *self.places]):
             if label is None or label in self.followed or len(self.chunks[label]) == 1:
@@ -281,13 +279,23 @@ class _Op:
         return letters
 
 
-def _size(x: Variable, axis: int) -> int:
-    return x.type.shape[axis]  # type: ignore[no-any-return]
+def _size(x: Variable, axis: int) -> Any:
+    return x.type.shape[axis]
 
 
 def _bytes(x: Variable) -> int:
-    shape = x.type.shape
-    return prod([dim or 0 for dim in shape]) * x.dtype.itemsize
+    sizes = [dim or 0 for dim in x.type.shape]
+    return int(prod(sizes)) * x.dtype.itemsize
 
 
-__all__ = ["Axes", "Blocks", "ByDask", "Chunks", "Letter", "Placed", "Read", "lettered", "placement"]
+__all__ = [
+    "Axes",
+    "Blocks",
+    "ByDask",
+    "Chunks",
+    "Letter",
+    "Placed",
+    "Read",
+    "lettered",
+    "placement",
+]

@@ -81,9 +81,7 @@ class Plan:
     @property
     def bytes_read(self) -> int:
         """The bytes of the inputs that tasks read."""
-        inputs = [
-            r for s in self.steps for r in _reads(s) if self.placed[r.node].kind == "input"
-        ]
+        inputs = [r for s in self.steps for r in _reads(s) if self.placed[r.node].kind == "input"]
         return sum([_size(r.node, r.blocks) for r in inputs])
 
     @property
@@ -110,8 +108,9 @@ class Plan:
 
     def __repr__(self) -> str:
         lines = [
-            f"{self.passes} pass{'es' * (self.passes != 1)} over the data, {count_of(self.tasks, 'task')} on "
-            f"blocks; {_amount(self.bytes_read)} read, {_amount(self.bytes_moved)} may move, "
+            f"{self.passes} pass{'es' * (self.passes != 1)} over the data, "
+            f"{count_of(self.tasks, 'task')} on blocks; {_amount(self.bytes_read)} read, "
+            f"{_amount(self.bytes_moved)} may move, "
             f"{_amount(self.largest_task)} in the largest task"
         ]
         for i, step in enumerate(self.steps, 1):
@@ -155,7 +154,7 @@ def _block_bytes(step: Job | Placed, placed: Mapping[Variable, Placed]) -> int:
 
 def _amount(n: int) -> str:
     """Return a number of bytes in text."""
-    return format_bytes(n)  # type: ignore[no-any-return]
+    return str(format_bytes(n))
 
 
 def _described(read: Read, placed: Mapping[Variable, Placed]) -> str:
@@ -174,7 +173,9 @@ def plan_of(graph: FunctionGraph, backend: NumbaBackend, blocks: Sequence[Blocks
     graph = with_tall_factors(with_static_sizes(without_assumptions(graph), shapes))
     while True:
         placed = _placement(graph, blocks, inf)
-        divided = {x for x, p in placed.items() if type(x.op) in _DIVISIBLE and _is_divided(p, placed)}
+        divided = {
+            x for x, p in placed.items() if type(x.op) in _DIVISIBLE and _is_divided(p, placed)
+        }
         if not divided:
             break
         graph = _expanded(graph, divided)
@@ -190,7 +191,7 @@ def plan_of(graph: FunctionGraph, backend: NumbaBackend, blocks: Sequence[Blocks
 def _placement(
     graph: FunctionGraph, blocks: Sequence[Blocks], limit: float
 ) -> dict[Variable, Placed]:
-    sources = dict(zip(graph.inputs, blocks, strict=True))
+    sources: dict[Variable, Blocks] = dict(zip(graph.inputs, blocks, strict=True))
     usual = {sum(c): c for x in blocks for c in x if len(c) > 1}
     order = graph.toposort()
     for x in order:
@@ -209,7 +210,7 @@ def _task(
     return Task(graph, backend, name), arguments
 
 
-# -- ops that are expanded where the axis along which they work is divided --------------------------
+# -- ops that are expanded where the axis along which they work is divided -------------------------
 
 
 def _is_divided(p: Placed, placed: Mapping[Variable, Placed]) -> bool:

@@ -57,7 +57,7 @@ class _Regions:
         self.stage = self._stages()
 
     def _fused(self, p: Placed, i: int) -> bool:
-        """Return True if a node reads the block of its operand ``i`` that the same task computes."""
+        """Return True if a node reads a block of operand ``i`` that the same task computes."""
         read = p.reads[i]
         q = self.placed[read.node]
         return (
@@ -85,7 +85,7 @@ class _Regions:
                 after = 0 if fused else self._after(read.node)
                 stage[node] = max(stage[node], stage[read.node] + after)
         # A local node waits for its first user, so that it need not be kept for it.
-        for node, p in reversed(self.placed.items()):
+        for node, p in reversed([*self.placed.items()]):
             if p.kind == "local" and node in users:
                 ends = [stage[u.node] - (0 if f else self._after(node)) for u, f in users[node]]
                 stage[node] = max(stage[node], min(ends))
@@ -126,9 +126,7 @@ class _Regions:
                 ]
                 if other[0] == grid and (shared or not grid):
                     groups.remove(other)
-                    group = (
-                        grid, other[1] + group[1], other[2] | group[2], other[3] | group[3]
-                    )
+                    group = (grid, other[1] + group[1], other[2] | group[2], other[3] | group[3])
             groups.append(group)
         return [self._region(stage, *group) for group in groups]
 

@@ -71,6 +71,12 @@ def subscripts(node: Variable) -> Subscripts:
     return _pointwise(node) if node.op.pointwise else _undivided(node)  # type: ignore[union-attr]
 
 
+def params_of(node: Variable) -> tuple[Any, ...]:
+    """Return the parameters of the op that a node applies."""
+    op: Any = node.op
+    return op.params  # type: ignore[no-any-return]
+
+
 def _undivided(node: Variable) -> Subscripts:
     fresh = count()
     operands = tuple([tuple([next(fresh) for _ in range(_ndim(x))]) for x in node.inputs])
@@ -114,19 +120,17 @@ def _first_operand(node: Variable) -> Subscripts:
 
 def _reduction(node: Variable) -> Subscripts:
     x, op = node.inputs[0], node.op
-    axes = set(reduced_axes(op.params[0], x.ndim, ""))  # type: ignore[union-attr]
+    axes = set(reduced_axes(params_of(node)[0], x.ndim, ""))
     operand = tuple(range(x.ndim))
     kept = [None if k in axes else k for k in operand]
-    result = tuple(kept if op.params[1] else [k for k in kept if k is not None])  # type: ignore[union-attr]
+    result = tuple(kept if params_of(node)[1] else [k for k in kept if k is not None])
     combiner = getattr(op, "combiner", None)
-    return Subscripts(
-        (operand,), result, frozenset() if combiner else frozenset(axes), combiner
-    )
+    return Subscripts((operand,), result, frozenset() if combiner else frozenset(axes), combiner)
 
 
 def _along_axis(node: Variable) -> Subscripts:
     labels = tuple(range(node.ndim))
-    return Subscripts((labels,), labels, frozenset([labels[node.op.params[0]]]))  # type: ignore[union-attr]
+    return Subscripts((labels,), labels, frozenset([labels[params_of(node)[0]]]))
 
 
 def _matmul(node: Variable) -> Subscripts:
@@ -186,7 +190,7 @@ def _outer(node: Variable) -> Subscripts:
 
 
 def _einsum(node: Variable) -> Subscripts:
-    terms, result = node.op.params[0].split("->")  # type: ignore[union-attr]
+    terms, result = params_of(node)[0].split("->")
     operands = []
     repeated = set()
     for term, x in zip(terms.split(","), node.inputs, strict=True):
@@ -198,7 +202,7 @@ def _einsum(node: Variable) -> Subscripts:
 
 def _transpose(node: Variable) -> Subscripts:
     labels = tuple(range(node.ndim))
-    return Subscripts((labels,), tuple([labels[axis] for axis in node.op.params[0]]))  # type: ignore[union-attr]
+    return Subscripts((labels,), tuple([labels[axis] for axis in params_of(node)[0]]))
 
 
 def _matrix_transpose(node: Variable) -> Subscripts:
@@ -210,10 +214,12 @@ def _unit_axes(node: Variable) -> Subscripts:
     """Insert or remove axes of size 1."""
     (x,) = node.inputs
     longer = max(x.ndim, node.ndim)
-    units = {axis % longer for axis in node.op.params[0]}  # type: ignore[union-attr]
+    units = {axis % longer for axis in params_of(node)[0]}
     labels = tuple([None if k in units else k for k in range(longer)])
     kept = tuple([k for k in labels if k is not None])
-    return Subscripts((labels if x.ndim == longer else kept,), labels if node.ndim == longer else kept)
+    return Subscripts(
+        (labels if x.ndim == longer else kept,), labels if node.ndim == longer else kept
+    )
 
 
 def _broadcast(node: Variable) -> Subscripts:
@@ -244,7 +250,7 @@ def _reshape(node: Variable) -> Subscripts:
 
 def _concatenate(node: Variable) -> Subscripts:
     labels = tuple(range(node.ndim))
-    axis = node.op.params[0]  # type: ignore[union-attr]
+    axis = params_of(node)[0]
     operands, whole = [], {-1}
     for i, _ in enumerate(node.inputs):
         own = list(labels)
@@ -258,7 +264,7 @@ def _concatenate(node: Variable) -> Subscripts:
 
 def _stack(node: Variable) -> Subscripts:
     result = tuple(range(node.ndim))
-    new = result[node.op.params[0]]  # type: ignore[union-attr]
+    new = result[params_of(node)[0]]
     kept = tuple([k for k in result if k != new])
     return Subscripts((kept,) * len(node.inputs), result, frozenset([new]))
 
@@ -266,7 +272,7 @@ def _stack(node: Variable) -> Subscripts:
 def _index(node: Variable) -> Subscripts:
     """Follow whole axes and slices; other parts of a key need whole axes."""
     x, *keys = node.inputs
-    spec = node.op.params[0]  # type: ignore[union-attr]
+    spec = params_of(node)[0]
     place = advanced_place(spec)
     if place is not None and [e[0] for e in spec if e != FULL] != ["array"]:
         return _undivided(node)
@@ -304,7 +310,7 @@ def _index(node: Variable) -> Subscripts:
 def _update(node: Variable) -> Subscripts:
     """Divide the axes that the key takes whole."""
     x, value, *keys = node.inputs
-    spec = node.op.params[0]  # type: ignore[union-attr]
+    spec = params_of(node)[0]
     if any(entry[0] in ("newaxis", "ellipsis", "mask") for entry in spec):
         return _undivided(node)
     labels = tuple(range(x.ndim))
@@ -368,4 +374,4 @@ _RULES: dict[type, Callable[[Variable], Subscripts]] = {
     TallFactor: _tall_factor,
 }
 
-__all__ = ["Combiner", "Label", "Labels", "Subscripts", "subscripts"]
+__all__ = ["Combiner", "Label", "Labels", "Subscripts", "params_of", "subscripts"]

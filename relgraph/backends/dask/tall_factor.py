@@ -65,7 +65,8 @@ def with_tall_factors(graph: FunctionGraph) -> FunctionGraph:
             factor = apply(TallFactor(), several.inputs)
             if isinstance(several.op, QR):
                 return factor
-            return apply(node.op, (apply(several.op, (factor,)),))
+            op: Any = several.op
+            return apply(node.op, (apply(op, (factor,)),))
         return apply(node.op, operands)
 
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
@@ -78,7 +79,7 @@ def _is_tall(x: Variable) -> bool:
     ):
         return False
     shape = x.inputs[0].type.shape
-    return len(shape) == 2 and None not in shape and shape[0] >= shape[1]  # type: ignore[operator]
+    return len(shape) == 2 and None not in shape and shape[0] >= shape[1]
 
 
 __all__ = ["TallFactor", "stacked", "with_tall_factors"]

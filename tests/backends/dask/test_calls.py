@@ -1,6 +1,8 @@
 """Arguments and results of functions with the target "dask"."""
 
+import itertools
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -93,7 +95,7 @@ def test_shared_variables_are_updated_in_one_pass(data):
     )
     labels = np.sign(DATA[:, 0])
     losses = [step(data, labels) for _ in range(5)]
-    assert all(b < a for a, b in zip(losses, losses[1:], strict=False))
+    assert all(b < a for a, b in itertools.pairwise(losses))
     expected = np.zeros(4)
     for _ in range(5):
         slope = -labels / (1 + np.exp(labels * (DATA @ expected)))
@@ -130,8 +132,6 @@ def test_memory_maps_and_other_sources(tmp_path):
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "dask", None)
     monkeypatch.delitem(sys.modules, "relgraph.backends.dask.compiler", raising=False)
     with pytest.raises(MissingPackageError, match="needs the package dask"):

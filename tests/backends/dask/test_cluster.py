@@ -93,7 +93,7 @@ def test_an_error_of_a_kernel_names_the_op(data):
     with pytest.raises(IndexRangeError, match="index 9 is out of bounds"):
         f.compute(np.ones(4), da.from_array(np.array([0, 1, 9, 3]), chunks=1))
     g = rg.function([X], rg.cholesky(X.T @ X - 1e6 * rg.eye(4)), mode=None, target="dask")
-    with pytest.raises(LinearAlgebraError, match="cholesky.*not positive definite"):
+    with pytest.raises(LinearAlgebraError, match=r"cholesky.*not positive definite"):
         g.compute(data)
     assert rg.function([X], rg.sum(X), target="dask").compute(data) == pytest.approx(DATA.sum())
 
@@ -136,6 +136,6 @@ def test_a_lost_cluster_raises():
     lazy = f(da.from_array(DATA, chunks=(100, 4)))
     assert lost.compute(lazy).result(timeout=30) == pytest.approx(DATA.sum())
     cluster.close()
-    with pytest.raises(Exception, match=r"(?i)closed|cancel|connect|lost|clos"):
+    with pytest.raises(Exception, match=r"(?i)clos|cancel|connect|lost"):
         lost.compute(lazy + 1).result(timeout=20)
     lost.close(timeout=5)

@@ -99,7 +99,7 @@ def test_an_op_that_needs_too_large_a_block_names_it_and_the_remedy():
     f = rg.function([X], rg.sort(X, axis=0), target="dask")
     with (
         dask.config.set({"array.chunk-size": "16kiB"}),
-        pytest.raises(ArgumentError, match="sort.* needs axis 0 of X in one block") as caught,
+        pytest.raises(ArgumentError, match=r"sort.* needs axis 0 of X in one block") as caught,
     ):
         f(tall())
     assert "x.rechunk({0: -1})" in str(caught.value)
