@@ -210,6 +210,23 @@ def array_of(value: Any) -> Array | None:
     return None
 
 
+def is_lazy(value: Any) -> bool:
+    """Return True for a Dask array, or an array of xarray's that holds one.
+
+    Parameters
+    ----------
+    value : object
+        An argument.
+
+    Returns
+    -------
+    bool
+        Whether its elements are not computed yet.
+    """
+    graph = getattr(type(value), "__dask_graph__", None)
+    return graph is not None and bool(getattr(value, "chunks", None)) and hasattr(value, "dtype")
+
+
 def as_array(wanted: Input, value: Any) -> Array:
     """Return an argument in the dtype of its input if NumPy calls that conversion safe.
 

@@ -86,8 +86,9 @@ def function(
         ``"fast_run"`` unless set.  Names and queries select from :data:`relgraph.optdb`; for
         another database pass ``database.query(...)``.  A list is applied in order, such as
         ``[my_relation, "o4"]``.
-    target : {"cpu", "numpy", "cuda"} or Backend
-        Where to run: compiled for the CPU, or op by op with NumPy, or on a GPU.
+    target : {"cpu", "numpy", "cuda", "dask"} or Backend
+        Where to run: compiled for the CPU, op by op with NumPy, on a GPU, or as tasks on the blocks
+        of Dask arrays.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.
     donate : str, Input, or iterable of them
@@ -215,7 +216,7 @@ def evaluate(
     values : mapping of Variable or str to array-like, optional
         A value for each input, keyed by the input or by its name.  Values of unused inputs are
         ignored.
-    target : {"cpu", "numpy", "cuda"} or Backend
+    target : {"cpu", "numpy", "cuda", "dask"} or Backend
         Where to compute.
     mode : str, Query, relation, rewriter, list of them, or None
         The rewrites to run first, as in :func:`function`; by default none.
@@ -270,7 +271,7 @@ class Function(Displayed):
         The graph to compile.
     keys : None, list, tuple or dict
         The form of the results: None for one array, or the container that holds them.
-    target : {"cpu", "numpy", "cuda"} or Backend
+    target : {"cpu", "numpy", "cuda", "dask"} or Backend
         Where to run.
     mode : object, optional
         Recorded.
@@ -556,13 +557,57 @@ class Function(Displayed):
 
         return replay
 
+    def compute(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, and compute its results if they are lazy.
+
+        Parameters
+        ----------
+        *args, **kwargs : array-like
+            The arguments.
+
+        Returns
+        -------
+        array, or the container of the outputs
+            NumPy arrays for the target "dask", computed together by the scheduler that Dask would
+            use, so that data which several of them need is read once.  For other targets, what a
+            call returns.
+        """
+        if self._state is not None:
+            return self(*args, **kwargs)
+        results = self._program.computed(self._program(self._checked(args, kwargs)))
+        return self._packed(results[0] if len(results) == 1 else results)
+
+    def plan(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return how a call with Dask arrays is divided into tasks; nothing is computed.
+
+        Parameters
+        ----------
+        *args, **kwargs : array-like
+            The arguments.
+
+        Returns
+        -------
+        Plan
+            Its attributes are ``passes``, ``tasks``, ``bytes_read``, ``bytes_moved`` and
+            ``largest_task``; it prints as text.
+
+        Raises
+        ------
+        CompileError
+            For other targets than "dask".
+        """
+        return self._program.planned(self._checked(args, kwargs))
+
     def _listed_results(self, *args: Any) -> tuple[Any, ...]:
         """Run the program on one argument for each of its inputs, and return its results."""
-        if self._fits(*args):
-            results = self._direct(*args)
+        results: Any
+        if not self._fits(*args):
+            results = self._program(self._checked(args, {}))
         else:
-            results = self._listed(*self._checked(args, {}))
-        return (results,) if len(self.graph.outputs) == 1 else results
+            results = self._direct(*args)
+            if len(self.graph.outputs) == 1:
+                results = (results,)
+        return tuple(self._program.computed(results))
 
     def _contained(self, results: Sequence[Any]) -> Any:
         """Return the caller's results of a function with state in their container."""
@@ -634,6 +679,7 @@ class Function(Displayed):
         wanted = self.graph.inputs[i]
         prepared = self._program.convert(wanted, value)
         if prepared is not None:
+            _check_rank(wanted, prepared)
             return prepared  # type: ignore[no-any-return]
         if wanted.type.layout != "dense":
             matrix: Array = as_sparse(wanted, value)
@@ -641,13 +687,7 @@ class Function(Displayed):
         if type(value) is float and wanted.type == _FLOAT:  # the usual number, without a detour
             return np.array(value)
         array = as_array(wanted, value)
-        if array.ndim != wanted.ndim:
-            raise ShapeError(
-                f"the input {wanted.name!r} has {count_of(wanted.ndim, 'dimension')}, "
-                f"not {array.ndim}",
-                {"declared": wanted.type, "given": f"shape {array.shape}"},
-                "Reshape the array, or declare the input with its rank.",
-            )
+        _check_rank(wanted, array)
         laid_out = array.flags.aligned and array.flags[self._program.order]
         return array if laid_out else np.require(array, requirements=["C", "A"])
 
@@ -684,6 +724,16 @@ class Function(Displayed):
 
 _NONE = inspect.Parameter.empty
 _set_call: Any = vars(Function)["__call__"].__set__  # also in a subclass with a __call__
+
+
+def _check_rank(wanted: Input, array: Any) -> None:
+    ndim = len(array.shape)
+    if ndim != wanted.ndim:
+        raise ShapeError(
+            f"the input {wanted.name!r} has {count_of(wanted.ndim, 'dimension')}, not {ndim}",
+            {"declared": wanted.type, "given": f"shape {array.shape}"},
+            "Reshape the array, or declare the input with its rank.",
+        )
 
 
 def _opened(outputs: Container) -> tuple[Outputs, Any]:

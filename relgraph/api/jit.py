@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.argument_conversion import array_of
+from relgraph.api.argument_conversion import array_of, is_lazy
 from relgraph.api.function import Function, function
 from relgraph.api.methods import BoundMethod, on_attributes
 from relgraph.api.out_arguments import check_donated, listed
@@ -425,7 +425,7 @@ class _Named:
             self.numbers.names[self._number] = name
             self._number += 1
             return WeakScalar(self.numbers, self._number - 1)
-        if not isinstance(x, np.ndarray | np.generic):
+        if not isinstance(x, np.ndarray | np.generic) and not is_lazy(x):
             array = None if isinstance(x, STATIC) else array_of(x)
             if array is None:
                 return x

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from relgraph.backends.base import Backend
-from relgraph.errors import ArgumentError, DomainError
+from relgraph.errors import ArgumentError, DomainError, MissingPackageError
 from relgraph.ir import forks
 
-TARGETS = ("cpu", "numpy", "cuda")
+TARGETS = ("cpu", "numpy", "cuda", "dask")
 _MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
 
 
@@ -48,6 +48,8 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
         For a target that does not exist.
     GPUNotAvailableError
         For "cuda" if no GPU can be used.
+    MissingPackageError
+        For "dask" if Dask is not installed.
     """
     check_target(target)
     if not isinstance(target, str):
@@ -61,9 +63,24 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
             from relgraph.backends.numpy.interpreter import NumpyBackend
 
             return NumpyBackend()
+        if target == "dask":
+            return _dask(choices)
         from relgraph.backends.cuda.compiler import CudaBackend
 
         return CudaBackend.with_choices(choices)
+
+
+def _dask(choices: Collection[str] | None) -> Backend:
+    try:
+        from relgraph.backends.dask.compiler import DaskBackend
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("dask", "distributed"):
+            raise
+        raise MissingPackageError(
+            "the target 'dask' needs the package dask",
+            fix="Install it with: pip install 'relgraph[dask]'",
+        ) from error
+    return DaskBackend.with_choices(choices)
 
 
 __all__ = ["TARGETS", "backend_of", "check_target"]

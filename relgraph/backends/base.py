@@ -111,6 +111,16 @@ class Program(ABC):
                 raise misplaced(place.shape, result.shape)
             np.copyto(place, result)
 
+    def computed(self, results: Sequence[Any]) -> Sequence[Any]:
+        """Return results as values, if the back end's are lazy."""
+        return results
+
+    def planned(self, arrays: Sequence[Array]) -> Any:
+        """Return how a call is divided into tasks; only the target "dask" does so."""
+        raise CompileError(
+            "only calls with Dask arrays have a plan", fix="Compile the graph with target='dask'."
+        )
+
     def record(self, arrays: Sequence[Array]) -> Recorded:
         """Record the launches of a call; only a GPU can."""
         raise CaptureError(

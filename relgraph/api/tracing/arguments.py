@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from relgraph.api.argument_conversion import array_of
+from relgraph.api.argument_conversion import array_of, is_lazy
 from relgraph.api.pytrees import STATIC, structure_of, why_no_leaf
 from relgraph.api.tracing.number_trace import NUMBERS, Number
 from relgraph.api.tracing.tracer import Tracer
@@ -104,6 +105,15 @@ class Leaves:
             return None
         if isinstance(x, (*STATIC, np.dtype)):
             return (kind, x)
+        if is_lazy(x):
+            if any(map(math.isnan, x.shape)):
+                raise ArgumentError(
+                    "is in blocks whose sizes are not known",
+                    {"shape": x.shape},
+                    "Compute them with x.compute_chunk_sizes().",
+                )
+            self.arrays.append(x)
+            return (x.dtype, x.shape)
         array = array_of(x)
         if array is not None:
             self.others = {**self.others, len(self.arrays): x}

@@ -73,8 +73,12 @@ class Updates:
     def _check(self, leaves: Leaves) -> None:
         for i, name in zip(self.indices, self.names, strict=True):
             array, original = leaves.arrays[i], leaves.others.get(i)
-            reason = "is read-only" if not array.flags.writeable else ""
-            if overlaps_itself(array):
+            reason = ""
+            if not isinstance(array, np.ndarray):
+                reason = "is a Dask array"
+            elif not array.flags.writeable:
+                reason = "is read-only"
+            elif overlaps_itself(array):
                 reason = "overlaps itself"
             if original is not None and not np.may_share_memory(array, array_of(original)):
                 reason = f"is {kind_of(original)}, whose array is a copy"

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -43,6 +43,7 @@ class _State:
         self.library: Path | None = None  # of TBB
         self.pool: pool.Pool | None = None
         self.refused = False
+        self.serial = 0  # blocks of serial() that run
 
 
 _state = _State()
@@ -127,10 +128,28 @@ def _tbb() -> Path | None:
     return None
 
 
+@contextmanager
+def serial() -> Iterator[None]:
+    """Run kernels on the thread that calls them, in the whole process, until the block ends."""
+    with _state.lock:
+        _state.serial += 1
+        settings[THREADS] = 1
+    try:
+        yield
+    finally:
+        with _state.lock:
+            _state.serial -= 1
+            settings[THREADS] = _threads()
+
+
+def _threads() -> int:
+    return 1 if _state.refused or _state.serial else config.threads
+
+
 def _changed() -> None:
     """Apply the number of threads in the settings."""
     with _state.lock:
-        settings[THREADS] = 1 if _state.refused else config.threads
+        settings[THREADS] = _threads()
         if _state.pool is not None:
             _state.pool.grow(min(config.threads - 1, MOST))
 
@@ -153,9 +172,9 @@ def prepare(compiled: Compiler) -> None:
             return
         _state.compiled = compiled
         settings[WANTED] = id(_wanted)
-        settings[THREADS] = config.threads
+        settings[THREADS] = _threads()
         config.on_change(_changed)
         forks.in_child(_after_fork)
 
 
-__all__ = ["layer", "prepare", "start"]
+__all__ = ["layer", "prepare", "serial", "start"]

@@ -1,0 +1,118 @@
+"""Into which tasks graphs are divided: passes over the data, bytes, and what moves."""
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.errors import ArgumentError, CompileError
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+ROWS, BLOCKS = 1000, 10
+X = rg.matrix("X", ("n", 4))
+y = rg.vector("y", "n")
+w = rg.vector("w", 4)
+
+
+def tall(seed=0):
+    return da.from_array(np.random.default_rng(seed).normal(size=(ROWS, 4)), chunks=(100, 4))
+
+
+def long(seed=1):
+    return da.from_array(np.random.default_rng(seed).normal(size=ROWS), chunks=100)
+
+
+def planned(outputs, *arrays, inputs=None):
+    return rg.function(inputs, outputs, target="dask").plan(*arrays)
+
+
+def test_a_loss_and_its_gradient_read_the_data_once():
+    loss = rg.mean(rg.log(1 + rg.exp(-y * (X @ w))))
+    plan = planned([loss, rg.grad(loss, w)], tall(), long(), np.ones(4), inputs=[X, y, w])
+    assert plan.passes == 1
+    assert plan.tasks == BLOCKS + 1  # one task for each block, and the division by the number
+    assert plan.bytes_read == 8 * (ROWS * 4 + ROWS + 4)
+    assert plan.bytes_moved == BLOCKS * 8 * (1 + 4)  # a loss and a gradient of each block
+
+
+def test_ridge_regression_reads_the_data_once():
+    solution = rg.solve(X.T @ X + 0.1 * rg.eye(4), X.T @ y)
+    assert planned(solution, tall(), long(), inputs=[X, y]).passes == 1
+
+
+def test_a_step_of_k_means_reads_the_data_once():
+    C = rg.matrix("C", (3, 4))
+    squares = rg.sum(X**2, axis=1)[:, None] - 2 * (X @ C.T) + rg.sum(C**2, axis=1)
+    nearest = rg.argmin(squares, axis=1)
+    members = rg.equal(nearest[:, None], np.arange(3)).astype("float64")
+    centres = (members.T @ X) / rg.sum(members, axis=0)[:, None]
+    plan = planned(centres, tall(), np.ones((3, 4)), inputs=[X, C])
+    assert plan.passes == 1
+
+
+def test_gathered_products_read_a_matrix_once():
+    A = rg.matrix("A", ("n", "m"))
+    xs = rg.vectors("x0 x1 x2", shape=("m",))
+    arrays = [tall(), *np.ones((3, 4))]
+    plan = planned(sum(A @ x for x in xs), *arrays, inputs=[A, *xs])
+    assert plan.bytes_read == 8 * (ROWS * 4 + 3 * 4)
+    assert plan.passes == 1
+    assert plan.bytes_moved == 0
+
+
+def test_principal_components_read_the_data_twice():
+    parts = rg.svd(X - rg.mean(X, axis=0), full_matrices=False)
+    plan = planned([parts[1], parts[2]], tall(), inputs=[X])
+    assert plan.passes == 2
+    assert "tall_factor" in str(plan)
+
+
+def test_rows_of_a_stencil_come_with_a_halo():
+    plan = planned(y[2:] - 2 * y[1:-1] + y[:-2], long(), inputs=[y])
+    assert (plan.passes, plan.tasks) == (1, BLOCKS)
+    assert plan.bytes_moved == (BLOCKS - 1) * 2 * 8
+    assert "y with a halo" in str(plan)
+
+
+def test_the_smaller_array_moves_to_the_blocks_of_the_larger_one():
+    vector = long().rechunk(70)
+    plan = planned(X * y[:, None], tall(), vector, inputs=[X, y])
+    assert plan.bytes_moved == ROWS * 8
+    assert "in other blocks" in str(plan)
+
+
+def test_cheap_values_are_computed_again_rather_than_kept():
+    centred = X - rg.mean(X, axis=0)
+    plan = planned(rg.sum(centred**2, axis=0), tall(), inputs=[X])
+    kept = [step.region.outputs for step in plan.steps]
+    assert all(x.type.shape[0] != ROWS for outputs in kept for x in outputs)
+
+
+def test_the_largest_task_grows_with_the_blocks():
+    small = planned(rg.exp(X), tall(), inputs=[X]).largest_task
+    large = planned(rg.exp(X), tall().rechunk((500, 4)), inputs=[X]).largest_task
+    assert (small, large) == (2 * 100 * 4 * 8, 2 * 500 * 4 * 8)
+
+
+def test_an_op_that_needs_too_large_a_block_names_it_and_the_remedy():
+    f = rg.function([X], rg.sort(X, axis=0), target="dask")
+    with (
+        dask.config.set({"array.chunk-size": "16kiB"}),
+        pytest.raises(ArgumentError, match=r"sort.* needs axis 0 of X in one block") as caught,
+    ):
+        f(tall())
+    assert "x.rechunk({0: -1})" in str(caught.value)
+    np.testing.assert_array_equal(f.compute(tall()), np.sort(tall().compute(), axis=0))
+
+
+def test_only_the_target_dask_has_plans():
+    with pytest.raises(CompileError, match="only calls with Dask arrays have a plan"):
+        rg.function([y], y + 1).plan(np.ones(3))
+
+
+def test_a_plan_grows_with_the_graph_and_not_with_the_blocks():
+    f = rg.function([X], rg.exp(X), target="dask")
+    few, many = (f.plan(da.zeros((10**6, 4), chunks=(n, 4))) for n in (10**5, 10**2))
+    assert (few.tasks, many.tasks) == (10, 10**4)
+    assert len(few.steps) == len(many.steps) == 1
