@@ -1,12 +1,14 @@
-"""Fit a logistic regression to data on disk that is larger than the memory of the workers.
+"""
+Larger than memory
+==================
+
+Fit a logistic regression to data on disk that is larger than the memory of the workers.
 
 The loss and its gradient are one graph.  With ``target="dask"`` a call makes one task for each
 block of rows, which reads the block once and returns a number and a short vector; Dask runs the
-tasks on a cluster.  By default the data is small, so that the example takes seconds:
-
-    python examples/larger_than_memory.py --gigabytes 8 --memory 1GB
-
-takes 8 GB of disk, and gives each worker 1 GB of memory.
+tasks on a cluster.  By default the data is small, so that the example takes seconds.
+``python examples/larger_than_memory.py --gigabytes 8 --memory 1GB`` takes 8 GB of disk, and gives
+each worker 1 GB of memory.
 """
 
 import argparse

@@ -73,6 +73,14 @@ def test_fit():
     assert "difference from scikit-learn's weights" in text
 
 
+def test_larger_than_memory():
+    text = output("larger_than_memory")
+    assert "1 pass over the data, 9 tasks on blocks" in text
+    losses = [float(x) for x in re.findall(r"loss (\S+),", text)]
+    assert losses == sorted(losses, reverse=True)
+    assert len(losses) == 5
+
+
 def test_before_and_after():
     text = output("before_and_after")
     assert "1. softplus_log1po, in mean([.])\n" in text
