@@ -1,7 +1,7 @@
 """Names of Theano, PyTensor, JAX and SciPy, with relgraph's counterparts.
 
-Errors about unknown names, attributes and keyword arguments read these tables; docs/porting.md
-explains the counterparts.
+Errors about unknown names, attributes and keyword arguments read these tables;
+docs/coming_from/pytensor.md explains the counterparts.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from tests.modules import MODULES
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
-    "README.md", "docs/index.md", "docs/relations.md", "docs/rewriting.md", "docs/porting.md",
+    "README.md", "docs/index.md", "docs/relations.md", "docs/rewriting.md",
+    "docs/coming_from/pytensor.md",
     "docs/custom_ops.md",
 )  # fmt: skip
 # What a page shows as wrong, or as what cannot be tried.
