@@ -37,7 +37,7 @@ RENAMED = {
 }  # fmt: skip
 
 _LOOP = "Write the loop in Python: each of its steps becomes part of the graph."
-_TAG = "Register with a tag: rg.optdb.register(relation, 'canonicalize')."
+_TAG = "Register with tags: rg.optdb.register(relation, 'canonicalize', 'fast_run')."
 _SHAPED = "Write rg.{}(name, dtype={!r})."
 
 # Names looked up in relgraph that need a sentence.
