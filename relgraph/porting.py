@@ -1,7 +1,7 @@
-"""Names of Theano, PyTensor, JAX and SciPy, with relgraph's counterparts.
+"""Names of Theano, PyTensor, JAX, SymPy and SciPy, with relgraph's counterparts.
 
-Errors about unknown names, attributes and keyword arguments read these tables; docs/porting.md
-explains the counterparts.
+Errors about unknown names, attributes and keyword arguments read these tables;
+docs/coming_from explains the counterparts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ RENAMED = {
 }  # fmt: skip
 
 _LOOP = "Write the loop in Python: each of its steps becomes part of the graph."
-_TAG = "Register with a tag: rg.optdb.register(relation, 'canonicalize')."
+_TAG = "Register with tags: rg.optdb.register(relation, 'canonicalize', 'fast_run')."
+_CUSTOM = "Write an op with the method derivatives; docs/custom_ops.md shows one."
 _SHAPED = "Write rg.{}(name, dtype={!r})."
 
 # Names looked up in relgraph that need a sentence.
@@ -52,6 +53,15 @@ _NAMES = {
     "set_subtensor": "Write x.at[key].set(value).",
     "inc_subtensor": "Write x.at[key].add(value).",
     "ifelse": "Write rg.where(condition, a, b), which computes both.",
+    "cond": "Write rg.where(condition, a, b), which computes both.",
+    "make_jaxpr": "Write rg.jit(f).graph(*arguments).",
+    "block_until_ready": "Nothing to wait for: a call returns when its results are there.",
+    "random": "Draw with NumPy, and pass the draws as arguments.",
+    **dict.fromkeys(("custom_jvp", "custom_vjp"), _CUSTOM),
+    "simplify": "Write rg.rewrite_graph(x, mode='o4').",
+    "symbols": "Write rg.scalars('x y').",
+    "lambdify": "Write rg.function(inputs, x).",
+    "integrate": "Write rg.antiderivative(f, x).",
     "vmap": "Write the function for a batch: ops broadcast over leading axes.",
     "relu": "Write rg.maximum(x, 0).",
     "logdet": "Write rg.slogdet(A)[1].",
@@ -80,6 +90,14 @@ _ATTRIBUTES = {
     "zeros_like": "Write rg.zeros_like(x).",
     "ones_like": "Write rg.ones_like(x).",
     "sort": "Write rg.sort(x).",
+    **dict.fromkeys(
+        ("subs", "xreplace"), "Write rg.FunctionGraph(inputs, outputs).replace(old, new)."
+    ),
+    "diff": "Write rg.derivative(graph, x) for a formula, or rg.grad.",
+    "simplify": "Write rg.rewrite_graph(x, mode='o4').",
+    "evalf": "Write rg.evaluate(x, {input: value}).",
+    "args": "Write x.inputs.",
+    "block_until_ready": "A graph has no value; results of calls are there at once.",
 }
 
 # Attributes of FunctionGraph.
@@ -101,6 +119,11 @@ _GRAPH_ATTRIBUTES = {
 KEYWORDS = {
     "on_unused_input": "Leave it out: inputs that the graph does not use are accepted.",
     "allow_input_downcast": "Leave it out, and convert the argument: x.astype(dtype).",
+    **dict.fromkeys(
+        ("static_argnums", "static_argnames"),
+        "Leave it out: strings and None are static, and so are numbers that steer Python code.",
+    ),
+    "donate_argnums": "Write donate= with the names of the parameters.",
     "optimizer": "Write mode='o4', or mode=rg.mode('o4').excluding(...).",
 }
 

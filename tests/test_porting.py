@@ -55,15 +55,53 @@ def test_a_name_that_is_like_no_other_gets_no_guess(name):
     [
         (A @ x, "owner", "x.op and x.inputs"),
         (A @ x, "outputs", "use x itself"),
+        (A @ x, "subs", ".replace(old, new)"),
+        (x, "diff", "rg.derivative"),
+        (x, "simplify", "rg.rewrite_graph"),
+        (x, "args", "x.inputs"),
         (x, "eval", "rg.evaluate"),
         (rg.FunctionGraph([x], [x]), "replace_validate", "graph.replace"),
         (rg.FunctionGraph([x], [x]), "apply_nodes", "graph.toposort()"),
         (rg.FunctionGraph([x], [x]), "topsort", "FunctionGraph.toposort"),
     ],
 )
-def test_attributes_of_theano_and_pytensor(graph, name, written):
+def test_attributes_of_other_libraries(graph, name, written):
     with pytest.raises(UnsupportedAttributeError) as caught:
         getattr(graph, name)
+    assert written in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("cond", "rg.where"),
+        ("make_jaxpr", "rg.jit(f).graph"),
+        ("block_until_ready", "Nothing to wait for"),
+        ("random", "Draw with NumPy"),
+        ("custom_vjp", "docs/custom_ops.md"),
+        ("simplify", "rg.rewrite_graph"),
+        ("symbols", "rg.scalars"),
+        ("lambdify", "rg.function"),
+        ("integrate", "rg.antiderivative"),
+    ],
+)
+def test_names_of_jax_and_sympy(name, written):
+    with pytest.raises(UnsupportedAttributeError) as caught:
+        getattr(rg, name)
+    assert written in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("keyword", "written"),
+    [
+        ("static_argnums", "are static"),
+        ("static_argnames", "are static"),
+        ("donate_argnums", "donate="),
+    ],
+)
+def test_keywords_of_jit(keyword, written):
+    with pytest.raises(ArgumentError) as caught:
+        rg.jit(lambda a: a, **{keyword: 0})
     assert written in caught.value.fix
 
 

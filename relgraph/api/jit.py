@@ -344,7 +344,7 @@ def jit(
         and shapes; its Python control flow must not depend on values of arrays.
     mode : str, Query, relation, rewriter, list of them, or None
         The rewrites to run, as in :func:`relgraph.function`.
-    target : {"cpu", "numpy"}
+    target : {"cpu", "numpy", "cuda"}
         Where to run.
     nonfinite : {"assume", "keep"}
         Whether to use relations that hold for finite values only, such as ``x - x = 0``.

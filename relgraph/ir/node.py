@@ -526,9 +526,21 @@ def listed(nodes: Any, what: str) -> tuple[Any, ...]:
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise ArgumentError(
             f"the {what} are graphs, not {nodes!r:.60}",
-            fix="Pass a Variable such as rg.vector('x'), or a list of them.",
+            fix=graph_of(nodes) or "Pass a Variable such as rg.vector('x'), or a list of them.",
         )
     return tuple(nodes)
+
+
+def graph_of(function: Any) -> str:
+    """Return the advice that says where the graph of a function is, or "" for other objects."""
+    graph = getattr(function, "graph", None)
+    if callable(graph):
+        return "Pass the graph for some arguments: f.graph(*arguments)."
+    if graph is not None:
+        return "Pass its graph: f.graph."
+    if callable(function):
+        return "Pass the graph that it builds for some arguments: rg.jit(f).graph(*arguments)."
+    return ""
 
 
 def toposort(outputs: Outputs) -> list[Variable]:

@@ -8,7 +8,7 @@ from typing import Any
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
 from relgraph.ir.infix import infix_text
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, graph_of
 from relgraph.viz.display import Displayed, Text
 
 
@@ -138,6 +138,6 @@ def outputs_of(x: Any) -> tuple[Variable, ...]:
     if callable(graph):
         raise ArgumentError(
             f"{x!r} has a graph for each signature",
-            fix="Print one of them: rg.dprint(f.graph(*arguments)).",
+            fix=graph_of(x),
         )
     return as_outputs(x)

@@ -23,7 +23,7 @@ from relgraph.errors import (
     kind_of,
 )
 from relgraph.ir.graph import FunctionGraph, as_outputs, substitute, with_outputs
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Variable, apply, graph_of
 from relgraph.ir.op import Op
 from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
@@ -499,7 +499,8 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
     else:
         raise ArgumentError(
             f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
-            fix="Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
+            fix=graph_of(graph)
+            or "Pass a Variable, a list, tuple or dict of Variables, or a FunctionGraph.",
         )
     run = _run_on(whole)
     with collector_paused():

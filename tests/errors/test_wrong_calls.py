@@ -36,6 +36,10 @@ graph = rg.FunctionGraph([x, y], x + y)
 ones = np.ones(2)
 
 
+def plain(a):
+    return 2 * a
+
+
 def made_op(**fields):
     methods = {"infer": lambda self, a: a, "perform": lambda self, a: a}
     return type("Made", (rg.Op,), {"name": "made", "arity": 1, **methods, **fields})
@@ -223,6 +227,12 @@ RELATIONS = [
     (lambda: rg.why_not(x, "log1p_add"), UnknownTagError, "'log1p_add'", "log1p_addo"),
     (lambda: rg.why_not(x, rg.optdb["merge"]), ArgumentError, "a rewriter", "rg.explain"),
     (lambda: rg.rewrite_graph(3), ArgumentError, "this is an int, not a graph", "a Variable"),
+    (lambda: rg.explain(rg.jit(plain)), ArgumentError, "a Jit, not", r"f.graph\(\*arguments\)"),
+    (lambda: rg.explain(plain), ArgumentError, "not a graph", r"jit\(f\).graph\(\*"),
+    (lambda: rg.rewrite_graph(rg.function([x], x)), ArgumentError, "a Function, not", "f.graph."),
+    (lambda: rg.why_not(rg.jit(plain), double_addo), ArgumentError, "are graphs", r"f.graph\(\*"),
+    (lambda: rg.draw(rg.jit(plain)), ArgumentError, "each signature", r"f.graph\(\*"),
+    (lambda: rg.draw(plain), ArgumentError, "are graphs", r"jit\(f\).graph\(\*"),
     (lambda: rg.GraphRewriter([double_addo], max_use_ratio="1"), ArgumentError,
      "is a positive number, not '1'", "or None"),
     (lambda: rg.GraphRewriter([double_addo], max_use_ratio=True), ArgumentError,
