@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from relgraph.backends.dask.centred import Centred
 from relgraph.backends.dask.placement import Axes, Letter, Placed, Read
 from relgraph.backends.dask.regions import Region
 from relgraph.ir.graph import FunctionGraph
@@ -71,6 +72,8 @@ class _Builder:
 
     def _applied(self, p: Placed, operands: tuple[Variable, ...]) -> Variable:
         op: Any = p.node.op
+        if isinstance(op, Centred):
+            return op.of_block(operands[0])
         if op.takes_shape:
             return self._shaped(p, operands[0])
         if (

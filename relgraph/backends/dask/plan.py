@@ -10,6 +10,7 @@ import dask
 from dask.utils import format_bytes, parse_bytes
 
 from relgraph.backends.dask.block_graph import Arguments, block_graph
+from relgraph.backends.dask.centred import with_centred
 from relgraph.backends.dask.dask_functions import Shapes
 from relgraph.backends.dask.placement import Blocks, Placed, Read, lettered, placement
 from relgraph.backends.dask.regions import Region, regions
@@ -171,6 +172,8 @@ def plan_of(graph: FunctionGraph, backend: NumbaBackend, blocks: Sequence[Blocks
     """Return the plan of a graph for inputs in these blocks."""
     shapes = [tuple(map(sum, x)) for x in blocks]
     graph = with_tall_factors(with_static_sizes(without_assumptions(graph), shapes))
+    placed = _placement(graph, blocks, inf)
+    graph = with_centred(graph, {x for x, p in placed.items() if _has_divided_rows(p)})
     while True:
         placed = _placement(graph, blocks, inf)
         divided = {
@@ -211,6 +214,10 @@ def _task(
 
 
 # -- ops that are expanded where the axis along which they work is divided -------------------------
+
+
+def _has_divided_rows(p: Placed) -> bool:
+    return len(p.axes) == 2 and p.axes[0] is not None and p.axes[1] is None
 
 
 def _is_divided(p: Placed, placed: Mapping[Variable, Placed]) -> bool:

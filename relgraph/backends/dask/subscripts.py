@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
+from relgraph.backends.dask.centred import JOINED, Centred
 from relgraph.backends.dask.tall_factor import TallFactor, stacked
 from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Variable
@@ -183,6 +184,10 @@ def _solve(node: Variable) -> Subscripts:
 
 def _tall_factor(node: Variable) -> Subscripts:
     return Subscripts(((0, 1),), (2, 1), frozenset([1, 2]), stacked)
+
+
+def _centred(node: Variable) -> Subscripts:
+    return Subscripts(((0, 1),), (2, 1), frozenset([1, 2]), JOINED[params_of(node)[0]])
 
 
 def _outer(node: Variable) -> Subscripts:
@@ -372,6 +377,7 @@ _RULES: dict[type, Callable[[Variable], Subscripts]] = {
     Diagonal: _matrices,
     Diag: _diag,
     TallFactor: _tall_factor,
+    Centred: _centred,
 }
 
 __all__ = ["Combiner", "Label", "Labels", "Subscripts", "params_of", "subscripts"]
