@@ -172,7 +172,7 @@ def with_centred(graph: FunctionGraph, divided: Collection[Variable]) -> Functio
 
 
 def _like(x: Any, node: Variable) -> Variable:
-    return x if x.dtype == node.dtype else apply(Cast(node.dtype), (x,))  # type: ignore[no-any-return]
+    return x if x.dtype == node.dtype else apply(Cast(node.dtype), (x,))
 
 
 def _match(node: Variable, divided: Collection[Variable]) -> _Found | None:
@@ -203,7 +203,7 @@ def _found(d: Variable, kind: Kind, divided: Collection[Variable]) -> _Found | N
 def _averaged(node: Variable) -> Variable | None:
     """Return the matrix of which a node is the mean row."""
     x = node.inputs[0] if isinstance(node.op, Mean) else None
-    if x is None or x.ndim != 2 or node.op.params[0] != (-2,):
+    if x is None or x.ndim != 2 or node.op.params[0] != (-2,):  # type: ignore[union-attr]
         return None
     return x
 
