@@ -6,12 +6,15 @@ from importlib.util import find_spec
 import relgraph as rg
 
 _CUDA = "relgraph.backends.cuda"
+_DASK = "relgraph.backends.dask"
 _INTEROP = "relgraph.interop."
 
 
 def _importable(name):
     if name.startswith(_INTEROP):  # relgraph.interop.pytensor needs pytensor
         return find_spec(name.removeprefix(_INTEROP).split(".")[0]) is not None
+    if name.startswith(_DASK):
+        return find_spec("dask") is not None
     return not name.startswith(_CUDA)
 
 

@@ -24,6 +24,7 @@ from relgraph.db.listing import both_directions
 from relgraph.errors import ArgumentError, RelgraphError, checks_arguments
 from relgraph.relations.decorators import as_relation
 from relgraph.relations.relation import Relation
+from relgraph.viz.progress import note, progress
 
 # Other dtypes come last, because advice to keep to floats needs all results for floats.
 CHECKS: dict[str, Callable[[Relation], Outcome]] = {
@@ -128,14 +129,18 @@ def check(
                 {"operands": ", ".join(dict.fromkeys(operands))},
                 "Give numbers for one of these.",
             )
-        return check_relation(relation, samples)
+        report = check_relation(relation, samples)
+        note("checked %s: %s", relation.name, str(report).partition("\n")[0])
+        return report
     if samples is not None:
         raise ArgumentError(
             "rg.check of a selection does not take samples",
             {"selection": subject},
             "Check the relation alone: rg.check(relation, samples=...).",
         )
-    return check_selection(subject, pairs=pairs, most=most, only=only)
+    of_selection = check_selection(subject, pairs=pairs, most=most, only=only)
+    note("checked a selection: %s", str(of_selection).partition("\n")[0])
+    return of_selection
 
 
 def check_relation(
@@ -198,10 +203,11 @@ def _report(relation: Relation, samples: Mapping[str, Sequence[float]] | None) -
         checks = {"derivatives": keeps_derivatives}
     outcomes: dict[str, dict[str, Outcome]] = {}
     refused = _refusals(relation)
-    for direction in [relation] if "differential" in relation.tags else both_directions(relation):
+    directions = [relation] if "differential" in relation.tags else both_directions(relation)
+    for direction in directions:
         of_direction = outcomes[direction.label] = dict[str, Outcome]()
-        for name, run in checks.items():
-            outcome = of_direction[name] = run(direction)
+        for name in progress(checks, f"checks {direction.label}"):
+            outcome = of_direction[name] = checks[name](direction)
             if outcome.undefined is not None and direction.backward == relation.backward:
                 outcome = replace(outcome, failure=outcome.undefined, undefined=None)
             if outcome.failure is not None:

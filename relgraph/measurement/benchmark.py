@@ -31,6 +31,7 @@ from relgraph.measurement.results import REWRITTEN, WRITTEN, Benchmark, Measured
 from relgraph.measurement.windows import Plan, Ratio, Timing, measure, ratio
 from relgraph.rewriting.derivation.derivation import Phase, recording
 from relgraph.rewriting.rewriters import map_graph
+from relgraph.viz.progress import note
 
 ROUNDS = 21
 WINDOW = 0.03  # seconds of a window, at most
@@ -132,7 +133,9 @@ def benchmark(
         measured.append(Point(sizes_of(whole, values), tuple(rows)))
         forms = [replace(x, seconds=0.0) for x in forms]  # they are compiled by now
     seconds = time.perf_counter() - start
-    return Benchmark(tuple(measured), len(forms) > 1, left_out, float(budget), seconds)
+    result = Benchmark(tuple(measured), len(forms) > 1, left_out, float(budget), seconds)
+    note("benchmark of %.1f s, budget %.1f s: %s", seconds, budget, result.verdict)
+    return result
 
 
 def _peers(peers: str | Iterable[str]) -> list[str]:

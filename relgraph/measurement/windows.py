@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from relgraph.viz.progress import progress
+
 Contender = Callable[[], Any]
 _ACCOUNTS = "/proc/stat"
 _TICK = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
@@ -182,7 +184,7 @@ def measure(contenders: dict[str, Contender], plan: Plan) -> dict[str, Timing]:
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for done in range(plan.rounds):
+        for done in progress(range(plan.rounds), "rounds"):
             if done and plan.over:
                 break
             draw.shuffle(names)

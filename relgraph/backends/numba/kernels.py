@@ -8,6 +8,7 @@ operating system and processor, the vector library and the contraction setting.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
@@ -34,6 +35,7 @@ from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
 from relgraph.ir.spans import COMPILED, LOADED, span
 from relgraph.settings import config
+from relgraph.viz.progress import note
 
 Kernel = Callable[..., None]
 
@@ -222,8 +224,10 @@ def _code(
     with span("translated"):
         translation = translated()
     parts = [part.code for part in translation.scalars.values()]
+    start = time.perf_counter()
     with span(COMPILED):
         code, symbols = machine.compile_module(translation.text, parts, branches)
+    note("compiled %s in %.0f ms", name, 1000 * (time.perf_counter() - start), level="DEBUG")
     if not _found(symbols):
         raise CompileError(
             f"the kernel {name} needs functions that no library has",

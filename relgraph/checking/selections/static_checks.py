@@ -39,6 +39,7 @@ from relgraph.relations.termination_order import decreases
 from relgraph.rewriting.derivation.derivation import recording
 from relgraph.rewriting.passes.constant_folding import ConstantFolding
 from relgraph.rewriting.rewriters import GraphRewriter, SequentialGraphRewriter, as_item, flat
+from relgraph.viz.progress import progress
 
 EXAMPLES = 6  # graphs of each clause
 UNKNOWN = 300  # graphs with unknown sizes to build from a clause if needed
@@ -188,7 +189,7 @@ class StageCheck:
     def findings(self) -> list[Finding]:
         """Return the findings about every relation."""
         findings: list[Finding] = []
-        for relation in self.relations:
+        for relation in progress(self.relations, f"relations {self.stage.name}".rstrip()):
             if relation.interpreted:
                 self.counts["interpreted"] += 1
                 continue
@@ -318,7 +319,7 @@ class StageCheck:
         chosen = [*(peak for peak in every if not peak.path), *below]
         counts = self.counts_of_pairs
         findings: dict[tuple[str, ...], Finding] = {}
-        for peak in chosen:
+        for peak in progress(chosen, f"critical pairs {self.stage.name}".rstrip()):
             names = (peak.outer.relation.label, peak.inner.relation.label)
             counts["overlaps"] += 1
             shapes = critical_pairs.shapes_for((peak.outer, peak.inner))
