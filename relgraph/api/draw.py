@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from relgraph.api.function import Function
+from relgraph.api.profile_report import Profile
 from relgraph.errors import ArgumentError, count_of, kind_of
 from relgraph.ir.diagram import NODES, Frame, diagram, regions
 from relgraph.ir.dispatch import traceable
@@ -21,6 +22,7 @@ from relgraph.rewriting.derivation.diagram import beside
 from relgraph.viz.display import Displayed
 from relgraph.viz.document import Element, Fold, Graphic
 from relgraph.viz.html import page
+from relgraph.viz.icicle import icicle
 from relgraph.viz.svg import Diagram, svg
 
 
@@ -29,8 +31,10 @@ class Drawing(Displayed):
 
     Parameters
     ----------
-    diagrams : sequence of Diagram
-        What to draw, from left to right.
+    picture : str
+        The picture, in SVG.
+    what : str
+        What it shows, in a few words.
     inside : sequence of (str, Diagram)
         The diagrams of regions, which open on a click, with the names that links have.
 
@@ -40,16 +44,13 @@ class Drawing(Displayed):
         The picture; the regions are only in HTML.
     """
 
-    def __init__(
-        self, diagrams: Sequence[Diagram], inside: Sequence[tuple[str, Diagram]] = ()
-    ) -> None:
-        self.svg = svg(diagrams)
+    def __init__(self, picture: str, what: str, inside: Sequence[tuple[str, Diagram]] = ()) -> None:
+        self.svg = picture
+        self._what = what
         self._inside = tuple(inside)
-        self._nodes = sum(len(x.nodes) for x in diagrams)
 
     def __repr__(self) -> str:
-        inside = f", {count_of(len(self._inside), 'region')}" if self._inside else ""
-        return f"<drawing of {count_of(self._nodes, 'node')}{inside}>"
+        return f"<drawing of {self._what}>"
 
     def _document(self) -> list[Element]:
         folds = [Fold(x.caption, (Graphic(svg([x])),), link) for link, x in self._inside]
@@ -127,9 +128,9 @@ def draw(what: Any, path: str | PathLike[str] | None = None) -> Drawing:
 
     Parameters
     ----------
-    what : Variable, iterable of Variable, FunctionGraph, Function or Derivation
-        What to draw.  More than 600 nodes are drawn as regions, or as kernels; in HTML, each opens
-        on a click.
+    what : Variable, iterable of Variable, FunctionGraph, Function, Derivation or Profile
+        What to draw; of a profile, the times within times, as rows of nested rectangles.  More
+        than 600 nodes are drawn as regions, or as kernels; in HTML, each opens on a click.
     path : str or Path, optional
         Where to save the drawing, too; see :meth:`Drawing.save`.
 
@@ -158,7 +159,12 @@ def draw(what: Any, path: str | PathLike[str] | None = None) -> Drawing:
 
 def _drawing(what: Any) -> Drawing:
     if isinstance(what, Derivation):
-        return Drawing(*beside(what.before, what.after))
+        return _of_diagrams(*beside(what.before, what.after))
+    if isinstance(what, Profile):
+        wholes = what.pictured()
+        if not wholes:
+            raise ArgumentError("the profile has no times to draw", fix="Profile with rg.profile.")
+        return Drawing(icicle(wholes), "a profile")
     if isinstance(what, Function):
         return _of_function(what)
     try:
@@ -173,11 +179,19 @@ def _drawing(what: Any) -> Drawing:
     return _of_graph(outputs)
 
 
+def _of_diagrams(
+    diagrams: Sequence[Diagram], inside: Sequence[tuple[str, Diagram]] = ()
+) -> Drawing:
+    nodes = count_of(sum(len(x.nodes) for x in diagrams), "node")
+    regions = f", {count_of(len(inside), 'region')}" if inside else ""
+    return Drawing(svg(diagrams), nodes + regions, inside)
+
+
 def _of_graph(outputs: Sequence[Variable], frames: Sequence[Frame] = (), **notes: Any) -> Drawing:
     if len(toposort(outputs)) <= NODES:
-        return Drawing([diagram(outputs, frames, **notes)])
+        return _of_diagrams([diagram(outputs, frames, **notes)])
     parts = regions(outputs, frames)
-    return Drawing([parts.overview], parts.regions)
+    return _of_diagrams([parts.overview], parts.regions)
 
 
 def _of_function(function: Function) -> Drawing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -17,6 +17,9 @@ from relgraph.ir import forks
 from relgraph.ir.records import record
 from relgraph.ir.spans import COMPILED, LOADED, Span, recorded
 from relgraph.rewriting.profile import RewriteProfile, Stage, ms, profiling
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Code, Element, Graphic
+from relgraph.viz.icicle import Part, icicle
 
 _lock = forks.lock()
 
@@ -136,11 +139,11 @@ class Calls:
         return timed
 
 
-@dataclass
-class Profile:
+@dataclass(repr=False)
+class Profile(Displayed):
     """Where the time goes of rewriting, compiling and running a function.
 
-    It prints as a tree, sorted by time.
+    It prints as a tree, sorted by time; notebooks show a picture above it, as :func:`draw` does.
 
     Attributes
     ----------
@@ -191,6 +194,30 @@ class Profile:
         return self.text()
 
     __repr__ = __str__
+
+    def pictured(self) -> list[Part]:
+        """Return the times of making the function and of a call, with their parts.
+
+        Returns
+        -------
+        list of Part
+            What :func:`draw` draws.
+        """
+        wholes = []
+        if self.making.count:
+            parts = [_of_span(x) for x in self.making.parts.values()]
+            if self.rewriting.whole.stages:
+                parts.append(_of_stage(self.rewriting.whole, "rewriting"))
+            wholes.append(_part(self.making.name, self.making.seconds, parts=parts))
+        if self.run is not None:
+            steps = [_part(x.name, x.seconds, x.computes) for x in self.run.steps]
+            wholes.append(_part("a call", self.run.seconds, parts=steps))
+        return wholes
+
+    def _document(self) -> list[Element]:
+        wholes = self.pictured()
+        picture = [Graphic(icicle(wholes))] if wholes else []
+        return [*picture, Code(self.text())]
 
     def _lines(self, every: bool) -> Iterator[str]:
         if self.making.count:
@@ -273,6 +300,28 @@ class Profile:
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text
+
+
+def _part(name: str, seconds: float, detail: str = "", parts: Sequence[Part] = ()) -> Part:
+    """Return a part with its time in the detail, and its parts sorted by time."""
+    time = ms(seconds).strip()
+    ordered = tuple(sorted(parts, key=lambda x: -x.seconds))
+    return Part(name, seconds, f"{time}, {detail}" if detail else time, ordered)
+
+
+def _of_span(span: Span) -> Part:
+    parts = [_of_span(x) for x in span.parts.values()]
+    return _part(span.name, span.seconds, f"{count_of(span.count, 'time')}", parts)
+
+
+def _of_stage(stage: Stage, name: str = "") -> Part:
+    parts = [_of_stage(x) for x in stage.stages.values()]
+    parts += [
+        _part(label, c.seconds, f"fired {c.fired}, tried {c.tried}")
+        for label, c in stage.counts.items()
+    ]
+    parts += [_part("compiling matchers", stage.matchers)] if stage.matchers else []
+    return _part(name or stage.name, stage.seconds, stage.nodes, parts)
 
 
 @contextmanager

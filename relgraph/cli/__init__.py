@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 from relgraph.cli.commands import COMMANDS, Answer
 from relgraph.errors import RelgraphError
+from relgraph.viz.display import Displayed, has_colour
+from relgraph.viz.document import text
 
 WRONG = 2
 
@@ -34,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         answer: Answer = options.run(options)
-        text = json.dumps(answer.data, indent=1, default=str) if options.json else answer.text
-        print(text, flush=True)
+        print(_data(answer) if options.json else _text(answer), flush=True)
     except RelgraphError as error:
         print(f"relgraph: {error}", file=sys.stderr)
         return WRONG
@@ -43,6 +44,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0 if answer.positive else 1
+
+
+def _data(answer: Answer) -> str:
+    return json.dumps(answer.data, indent=1, default=str)
+
+
+def _text(answer: Answer) -> str:
+    """Return an answer as text, with colours on a terminal that has them."""
+    if isinstance(answer.text, Displayed) and has_colour():
+        return text(answer.text._document(), colour=True)
+    return str(answer.text)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -22,13 +22,15 @@ from relgraph.cli.subjects import (
 )
 from relgraph.db.modes import MODES
 from relgraph.errors import ArgumentError
+from relgraph.viz.display import Displayed
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command prints: a text, the same as data for JSON, and whether it is positive."""
+    """What a command prints: a text, or an object that displays itself; the same as data for JSON;
+    and whether it is positive."""
 
-    text: str
+    text: str | Displayed
     data: Any
     positive: bool = True
 
@@ -64,7 +66,7 @@ def _explain(options: argparse.Namespace) -> Answer:
         {"relations": step.relations, "before": str(step.before), "after": str(step.after)}
         for step in derivation.steps
     ]
-    return Answer(str(derivation), {"graph": str(graph), "steps": steps})
+    return Answer(derivation, {"graph": str(graph), "steps": steps})
 
 
 def _why_not_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +89,7 @@ def _why_not(options: argparse.Namespace) -> Answer:
         for place in answer.places
     ]
     data = {"fires": bool(answer.fired), "at": list(map(str, answer.fired)), "places": places}
-    return Answer(str(answer), data, bool(answer.fired))
+    return Answer(answer, data, bool(answer.fired))
 
 
 def _benchmark_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +106,7 @@ def _benchmark(options: argparse.Namespace) -> Answer:
         graph, *chosen, mode=how["mode"] or "default", sizes=sizes_of(options.sizes) or None,
         peers=options.peer, budget=options.budget,
     )  # fmt: skip
-    return Answer(str(result), json.loads(result.to_json()))
+    return Answer(result, json.loads(result.to_json()))
 
 
 def _draw_arguments(parser: argparse.ArgumentParser) -> None:
@@ -159,7 +161,7 @@ def _check(options: argparse.Namespace) -> Answer:
         raise ArgumentError("--most is for a mode", fix="Leave it out for a relation.")
     report = rg.check(subject, most=options.most) if mode else rg.check(subject)
     data = {"subject": options.subject, "holds": bool(report), "report": str(report)}
-    return Answer(str(report), data, bool(report))
+    return Answer(report, data, bool(report))
 
 
 def _catalogue_arguments(parser: argparse.ArgumentParser) -> None:

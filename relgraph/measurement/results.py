@@ -12,6 +12,8 @@ from typing import Any
 from relgraph.errors import MissingPackageError
 from relgraph.ir.records import record
 from relgraph.measurement.windows import Ratio
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Element, Heading, Note, Table
 
 SMALL = 0.03  # a difference that counts as none
 NOISY = 0.25  # the width of an interval that tells nothing
@@ -97,7 +99,7 @@ class Point:
 
 
 @record
-class Benchmark:
+class Benchmark(Displayed):
     """What :func:`relgraph.benchmark` found.
 
     Attributes
@@ -177,17 +179,23 @@ class Benchmark:
         return f"The rewritten graph is {times:.3g} times as {_ADVERB[row.verdict]} as written."
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        tables = [_text(point) for point in self.points]
+        return "\n".join([*tables, *self._remarks()])
 
     __repr__ = __str__
 
-    def _lines(self) -> Iterator[str]:
-        several = len(self.points) > 1
+    def _document(self) -> list[Element]:
+        elements: list[Element] = []
         for point in self.points:
-            if point.sizes:
-                yield ", ".join(f"{k} = {v}" for k, v in point.sizes.items())
-            yield from _table([_HEAD, *map(_cells, point.rows)])
-            yield ""
+            heads, *rows = _kept([_HEAD, *map(_cells, point.rows)])
+            numbers = frozenset(range(1, len(heads)))
+            elements.append(Table(heads, tuple(rows), numbers, _text(point)))
+        verdict, *rest = self._remarks()
+        tone = "good" if self.changed and self[REWRITTEN].verdict == "faster" else ""
+        return [*elements, Heading(verdict, tone), *map(Note, rest)]
+
+    def _remarks(self) -> Iterator[str]:
+        several = len(self.points) > 1
         name = self.varied
         yield (
             self.verdict
@@ -334,16 +342,21 @@ def time_text(seconds: float, digits: int = 3) -> str:
     return f"{number:g} {unit}"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield lines with columns of one width, the first to the left; empty columns are left out."""
+def _kept(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return rows without the columns that are empty below the head."""
     kept = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
-    widths = [max(len(row[i]) for row in rows) for i in kept]
-    for row in rows:
-        cells = [
-            row[i].ljust(w) if i == 0 else row[i].rjust(w)
-            for i, w in zip(kept, widths, strict=True)
-        ]
-        yield "  ".join(cells).rstrip()
+    return [tuple([row[i] for i in kept]) for row in rows]
+
+
+def _text(point: Point) -> str:
+    """Return the sizes and the rows as lines with columns of one width, and an empty line."""
+    rows = _kept([_HEAD, *map(_cells, point.rows)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [", ".join(f"{k} = {v}" for k, v in point.sizes.items())] if point.sizes else []
+    for first, *rest in rows:
+        cells = [x.rjust(w) for x, w in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join([*lines, ""])
 
 
 def _fields(row: Measured) -> dict[str, Any]:

@@ -79,6 +79,8 @@ DISPLAYS = {
     "a derivation with what was not used": lambda: rg.explain(x + y, distribute_matmulo),
     "a derivation of many steps": lambda: rg.explain(nested(240), mode="fast_run"),
     "a profile": lambda: rg.profile_rewrites(rg.log(rg.exp(x)) * rg.log(rg.exp(y)), mode="o4"),
+    "why a relation does not fire": lambda: rg.why_not(rg.log(x * y), split_logo),
+    "where a relation fires": lambda: rg.why_not(rg.log(weight * weight), split_logo),
     "a query": lambda: rg.Query(["fast_run"], exclude="a", subquery={"b": rg.Query(["c"])}),
     "a catalogue": lambda: rg.catalogue("trace_transposeo"),
     "an empty catalogue": lambda: rg.catalogue("softmux"),

@@ -9,6 +9,8 @@ import pytest
 import relgraph as rg
 from relgraph.errors import ArgumentError
 from relgraph.ir.diagram import NODES
+from relgraph.viz.icicle import Part, icicle
+from relgraph.viz.svg import CHARACTER
 from tests.samples import distribute_matmulo
 from tests.viz.displays import mixed, nested
 
@@ -154,3 +156,46 @@ def test_a_derivation_of_hundreds_of_steps_has_a_picture():
     drawn = boxes(rg.draw(rg.explain(nested(60), mode="fast_run")))
     assert any("matched" in kinds for kinds, *_ in drawn)
     assert any("new" in kinds for kinds, *_ in drawn)
+
+
+def rectangles(picture):
+    """Return the titles of an icicle with the left side, top and width of their rectangles."""
+    root = ElementTree.fromstring(picture)
+    found = []
+    for group in root.iter(f"{SVG}g"):
+        rect = group.find(f"{SVG}rect")
+        numbers = [float(rect.get(name)) for name in ("x", "y", "width")]
+        words = group.find(f"{SVG}text")
+        found.append((group.find(f"{SVG}title").text, *numbers, getattr(words, "text", "")))
+    return found
+
+
+def test_an_icicle_is_as_wide_as_its_times():
+    parts = (Part("lowering", 3.0, "half"), Part("a kernel of a long name", 1.0))
+    rows = rectangles(icicle([Part("making", 4.0, "", parts), Part("a call", 0.1)]))
+    assert [row[0] for row in rows] == [
+        "making", "a kernel of a long name", "lowering: half", "a call"
+    ]  # fmt: skip
+    widths = {title: width for title, _, _, width, _ in rows}
+    assert widths["making"] == widths["a call"]
+    assert widths["lowering: half"] == pytest.approx(3 * widths["a kernel of a long name"])
+    tops = {title: top for title, _, top, _, _ in rows}
+    assert tops["lowering: half"] == tops["a kernel of a long name"] > tops["making"]
+    assert tops["a call"] > tops["lowering: half"]
+
+
+def test_labels_of_an_icicle_stay_in_their_rectangles():
+    parts = tuple(Part(f"part {i} with a long name", 1.0) for i in range(30))
+    for _, _, _, width, label in rectangles(icicle([Part("whole", 30.0, "", parts)])):
+        assert len(label) * CHARACTER <= width
+
+
+def test_a_profile_is_drawn_with_its_phases_and_calls(tmp_path):
+    x = rg.vector("x")
+    profile = rg.profile(rg.log(1 + rg.exp(x)), np.ones(10), mode="o4")
+    drawing = rg.draw(profile, tmp_path / "profile.svg")
+    titles = [title for title, *_ in rectangles(drawing.svg)]
+    assert any(title.startswith("making the function") for title in titles)
+    assert any(title.startswith("rewriting") for title in titles)
+    assert any(title.startswith("a call") for title in titles)
+    assert (tmp_path / "profile.svg").read_text(encoding="utf-8") == drawing.svg

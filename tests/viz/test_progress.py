@@ -1,16 +1,10 @@
 """Bars on a terminal, and records of the logger "relgraph"."""
 
-import fcntl
 import logging
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
 
 import relgraph as rg
 from relgraph.viz.progress import progress
+from tests.terminal import on_a_terminal
 
 LONG = """
 import time
@@ -22,26 +16,6 @@ print("done")
 """
 
 
-def on_a_terminal(text):
-    """Return what a program prints on a terminal of its own."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    process = subprocess.Popen([sys.executable, "-c", text], stdout=slave, stderr=slave)
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            part = os.read(master, 4096)
-        except OSError:  # the program has ended
-            break
-        if not part:
-            break
-        shown += part
-    os.close(master)
-    assert process.wait(30) == 0
-    return shown.decode()
-
-
 def test_items_pass_without_a_bar_where_there_is_no_terminal(capsys):
     assert list(progress(range(3), "numbers")) == [0, 1, 2]
     rg.check(square_roots)
@@ -49,14 +23,14 @@ def test_items_pass_without_a_bar_where_there_is_no_terminal(capsys):
 
 
 def test_long_work_shows_a_bar_on_a_terminal():
-    shown = on_a_terminal(LONG.format(seconds=0.02))
+    shown = on_a_terminal("-c", LONG.format(seconds=0.02))
     assert "rounds" in shown
     assert "/20" in shown
     assert "done" in shown
 
 
 def test_short_work_shows_none():
-    assert on_a_terminal(LONG.format(seconds=0)).split() == ["done"]
+    assert on_a_terminal("-c", LONG.format(seconds=0)).split() == ["done"]
 
 
 @rg.identity(where=rg.nonnegativeo, specials="assumes_finite")

@@ -10,12 +10,14 @@ from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.relations.pattern import text
 from relgraph.relations.relation import Relation
+from relgraph.viz.display import Displayed
+from relgraph.viz.document import Code, Element, Heading
 
 PRINTED = 3  # places
 
 
 @record
-class WhyNot:
+class WhyNot(Displayed):
     """Where a relation fires in a graph, or what keeps it from firing.
 
     :func:`why_not` returns it.  It prints the reasons, those nearest to a match first.
@@ -45,6 +47,11 @@ class WhyNot:
         return "\n".join(self._lines())
 
     __repr__ = __str__
+
+    def _document(self) -> list[Element]:
+        first, *rest = self._lines()
+        reasons = [Code("\n".join(rest))] if rest else []
+        return [Heading(first, "good" if self.fired else "bad"), *reasons]
 
     def _lines(self) -> Iterator[str]:
         label = self.relation.label
