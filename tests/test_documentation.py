@@ -111,13 +111,14 @@ def own_constructor(cls):
 
 
 def op_classes():
-    """Return every class of ops in the package that can be applied."""
+    """Return every class of ops that can be applied, but for those that a back end has inside."""
     for name in MODULES:
         importlib.import_module(name)
     waiting, found = [Op], []
     for cls in waiting:
         waiting.extend(cls.__subclasses__())
-        if cls.__module__.startswith("relgraph.") and not cls.__name__.startswith("_"):
+        inside = cls.__module__.startswith("relgraph.backends.")
+        if cls.__module__.startswith("relgraph.") and not (inside or cls.__name__.startswith("_")):
             found.append(cls)
     abstract = {c for c in found if c is Op or any(c in d.__mro__[1:] for d in found)}
     return sorted((c for c in found if c not in abstract), key=lambda c: c.__qualname__)
