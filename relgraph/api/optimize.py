@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from relgraph.api.rewrite import selected
+from relgraph.api.targets import dask_backend
+from relgraph.costs.blocks import seconds_in_blocks
 from relgraph.db.pipeline import Rounds
-from relgraph.errors import ArgumentError, BudgetError, DomainError, checks_arguments
+from relgraph.errors import ArgumentError, BudgetError, DomainError, checks_arguments, kind_of
 from relgraph.ir.dispatch import traceable
 from relgraph.ir.graph import FunctionGraph, with_outputs
 from relgraph.ir.node import Variable
@@ -15,7 +17,7 @@ from relgraph.rewriting.budgets import END, is_over
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.rewriters import GraphRewriter, map_graph
 from relgraph.search.cheapest_program import CheapestProgram
-from relgraph.search.options import OptimizationReport
+from relgraph.search.options import OptimizationReport, ProgramCost
 from relgraph.search.saturation import LAWS
 
 Graph = TypeVar("Graph")
@@ -28,6 +30,7 @@ def optimize(
     *relations: Any,
     mode: Any = "o4",
     sizes: Mapping[str, int] | None = None,
+    chunks: Mapping[str, int] | None = None,
     cost: str | Callable[[Variable], float] = "seconds",
     exclude: Collection[str] | None = None,
     budget: int | None = None,
@@ -53,6 +56,10 @@ def optimize(
     sizes : mapping of str to int, optional
         Values of named sizes, for the cost.  Where a name has no value, only programs are chosen
         that take no more operations than the graph for all its values from 4.
+    chunks : mapping of str to int, optional
+        For a program of the target "dask", the size of a block along each named size that is
+        divided.  The estimated time then counts reading the arguments, moving values between
+        workers, and scheduling tasks; the other named sizes need values in ``sizes``.
     cost : {"seconds", "flops"} or callable
         What to make small: the estimated time, the number of operations, or the sum over all nodes
         of a function of a node.
@@ -84,9 +91,12 @@ def optimize(
     Raises
     ------
     ArgumentError
-        For relations beside ``nonfinite="keep"``.
+        For relations beside ``nonfinite="keep"``, and for ``chunks`` beside another cost than
+        "seconds", or of names without a value in ``sizes``.
     DomainError
         For a cost, a law or a budget that does not exist.
+    MissingPackageError
+        For ``chunks`` if Dask is not installed.
 
     References
     ----------
@@ -123,6 +133,7 @@ def optimize(
         relations=relations,
         report=report,
         nonfinite=nonfinite,
+        program_cost=_cost_in_blocks(chunks, sizes or {}, cost) if chunks else None,
     )
     rewriter = selected(mode, nonfinite)[0]
     first = [] if rewriter is None else [_InTime(rewriter, report)]
@@ -148,6 +159,31 @@ class _InTime(GraphRewriter):
         if self.report is not None:
             self.report.stopped = "time"
         return graph
+
+
+def _cost_in_blocks(chunks: Mapping[str, int], sizes: Mapping[str, int], cost: Any) -> ProgramCost:
+    if cost != "seconds":
+        raise ArgumentError(
+            "chunks are for the estimated time", {"cost": cost}, "Leave cost= or chunks= out."
+        )
+    if not isinstance(chunks, Mapping):
+        raise ArgumentError(
+            f"chunks map names of sizes to sizes of blocks; {kind_of(chunks)} does not",
+            fix="Write chunks={'n': 100_000}.",
+        )
+    for name, size in chunks.items():
+        if name not in sizes:
+            raise ArgumentError(
+                f"the size {name!r} has chunks, but no value",
+                {"sizes": ", ".join(sizes) or "none"},
+                f"Write sizes={{{name!r}: ...}}.",
+            )
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ArgumentError(
+                f"the size of a chunk is a positive integer, not {size!r}",
+                fix=f"Write chunks={{{name!r}: 100_000}}.",
+            )
+    return seconds_in_blocks(chunks, dask_backend())
 
 
 def _check(exclude: Collection[str] | None, budget: int | None, seconds: float | None) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from relgraph.backends.base import Backend
 from relgraph.errors import ArgumentError, DomainError, MissingPackageError
 from relgraph.ir import forks
+
+if TYPE_CHECKING:
+    from relgraph.backends.dask.compiler import DaskBackend
 
 TARGETS = ("cpu", "numpy", "cuda", "dask")
 _MEANT = {"gpu": "cuda", "nvidia": "cuda", "numba": "cpu", "np": "numpy"}
@@ -64,13 +68,20 @@ def backend_of(target: str | Backend, choices: Collection[str] | None = None) ->
 
             return NumpyBackend()
         if target == "dask":
-            return _dask(choices)
+            return dask_backend(choices)
         from relgraph.backends.cuda.compiler import CudaBackend
 
         return CudaBackend.with_choices(choices)
 
 
-def _dask(choices: Collection[str] | None) -> Backend:
+def dask_backend(choices: Collection[str] | None = None) -> DaskBackend:
+    """Return the backend of the target "dask".
+
+    Raises
+    ------
+    MissingPackageError
+        If Dask is not installed.
+    """
     try:
         from relgraph.backends.dask.compiler import DaskBackend
     except ModuleNotFoundError as error:
@@ -83,4 +94,4 @@ def _dask(choices: Collection[str] | None) -> Backend:
     return DaskBackend.with_choices(choices)
 
 
-__all__ = ["TARGETS", "backend_of", "check_target"]
+__all__ = ["TARGETS", "backend_of", "check_target", "dask_backend"]

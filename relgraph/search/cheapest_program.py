@@ -8,7 +8,14 @@ from typing import Any
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.rewriting.rewriters import GraphRewriter
-from relgraph.search.options import NodeCost, OptimizationReport, Options, cost_of_nodes
+from relgraph.search.options import (
+    NodeCost,
+    OptimizationReport,
+    Options,
+    ProgramCost,
+    cost_of_nodes,
+)
+from relgraph.search.program_cost import program_seconds
 
 
 class CheapestProgram(GraphRewriter):
@@ -34,6 +41,10 @@ class CheapestProgram(GraphRewriter):
         What to record the search in.
     nonfinite : {"assume", "keep"}
         Whether values are finite; "keep" leaves the search out, because its laws assume it.
+    program_cost : callable, optional
+        The costs of a whole program, a function of its outputs and of ``sizes``; by default
+        :func:`relgraph.search.program_cost.program_seconds` for a cost of "seconds", and none for
+        others.
 
     References
     ----------
@@ -52,8 +63,11 @@ class CheapestProgram(GraphRewriter):
         relations: Iterable[Any] = (),
         report: OptimizationReport | None = None,
         nonfinite: str = "assume",
+        program_cost: ProgramCost | None = None,
     ) -> None:
         super().__init__(name="cheapest_program")
+        if cost == "seconds" and program_cost is None:
+            program_cost = program_seconds
         self.options = Options(
             cost if callable(cost) else cost_of_nodes(cost, sizes),
             sizes or {},
@@ -62,7 +76,7 @@ class CheapestProgram(GraphRewriter):
             None if exclude is None else frozenset(exclude),
             tuple(relations),
             report,
-            by_program=cost == "seconds",
+            program_cost=program_cost,
             nonfinite=nonfinite,
         )
 

@@ -26,7 +26,6 @@ from relgraph.search.extraction import Choice, Extraction
 from relgraph.search.joins import Joins
 from relgraph.search.labels import Reference
 from relgraph.search.options import Memory, Options, Searched
-from relgraph.search.program_cost import program_seconds
 from relgraph.search.regions import Region, regions_of
 from relgraph.search.saturation import LAWS, Saturation
 
@@ -207,7 +206,7 @@ def _ops(outputs: Sequence[Variable], region: Region) -> Counter[Any]:
 def _costs(outputs: Sequence[Variable], region: Region, options: Options) -> list[float]:
     """Return the costs of a program: times of the whole, if asked for, and the sum over nodes."""
     nodes = cost_of(outputs, options.node_cost, region.boundary)
-    if not options.by_program:
+    if options.program_cost is None:
         return [nodes]
     # Its loops compute what only they read, and loops that read its results compute those.
     operands = {i: None for x in region.private for i in x.inputs}
@@ -221,7 +220,7 @@ def _costs(outputs: Sequence[Variable], region: Region, options: Options) -> lis
         total(x) if node in region.read_in_loops else x
         for x, node in zip(on_images(outputs, images), region.outputs or outputs, strict=True)
     ]
-    return [*program_seconds(read, options.sizes), nodes]
+    return [*options.program_cost(read, options.sizes), nodes]
 
 
 def _shown(

@@ -14,6 +14,7 @@ from relgraph.ir.machine import node_seconds
 from relgraph.ir.node import Variable
 
 NodeCost = Callable[[Variable], float]
+ProgramCost = Callable[[Sequence[Variable], Mapping[str, int]], list[float]]
 
 # For each form of a region: operands and results of one that was searched, and its report.
 Memory = dict[Any, "tuple[list[Variable], list[Variable], Searched]"]
@@ -33,9 +34,10 @@ class Options(NamedTuple):
     report : OptimizationReport or None
     memory : dict or None
         What became of each form of a region, where several searches share it.
-    by_program : bool
-        Whether programs are compared by :func:`relgraph.search.program_cost.program_seconds`, and
-        nodes only to find them.
+    program_cost : callable or None
+        The costs of whole programs, of which none may rise: a function of outputs and of ``sizes``,
+        such as :func:`relgraph.search.program_cost.program_seconds`.  The cost of nodes then only
+        finds programs.
     nonfinite : {"assume", "keep"}
         Whether values are finite; the laws hold for no others, so "keep" leaves the search out.
     """
@@ -48,7 +50,7 @@ class Options(NamedTuple):
     relations: tuple[Any, ...]
     report: OptimizationReport | None
     memory: Memory | None = None
-    by_program: bool = False
+    program_cost: ProgramCost | None = None
     nonfinite: str = "assume"
 
 

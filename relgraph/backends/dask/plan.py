@@ -71,7 +71,7 @@ class Plan:
         """How often an input is read, the one that is read most often."""
         uses = Counter[Variable]()
         for step in self.steps:
-            uses.update({r.node for r in _reads(step) if self.placed[r.node].kind == "input"})
+            uses.update({r.node for r in self._inputs(step)})
         return max([n for x, n in uses.items() if self.placed[x].grid], default=0)
 
     @property
@@ -82,8 +82,12 @@ class Plan:
     @property
     def bytes_read(self) -> int:
         """The bytes of the inputs that tasks read."""
-        inputs = [r for s in self.steps for r in _reads(s) if self.placed[r.node].kind == "input"]
-        return sum([_size(r.node, r.blocks) for r in inputs])
+        return sum([_size(r.node, r.blocks) for step in self.steps for r in self._inputs(step)])
+
+    def _inputs(self, step: Job | Placed) -> list[Read]:
+        """Return what a step reads of the inputs; sizes of blocks that it reads are not placed."""
+        placed = [read for read in _reads(step) if read.node in self.placed]
+        return [read for read in placed if self.placed[read.node].kind == "input"]
 
     @property
     def bytes_moved(self) -> int:
@@ -91,7 +95,9 @@ class Plan:
         total = 0
         for step in self.steps:
             for read in _reads(step):
-                p = self.placed[read.node]
+                p = self.placed.get(read.node)
+                if p is None:  # the sizes of blocks
+                    continue
                 if p.kind != "input" or p.grid:
                     moves = isinstance(step, Placed) or read.blocks != p.blocks
                     total += _size(read.node, read.blocks) * moves + _halo(read)

@@ -211,6 +211,8 @@ def load(outputs: Any, variables: dict[Any, Any] | None = None) -> Any:
 
     Raises
     ------
+    ArgumentError
+        For an output that is not a variable of PyTensor.
     UnsupportedOpError
         If ops have no translation; the error lists them, with the reasons.
 
