@@ -135,6 +135,10 @@ if TYPE_CHECKING:
     from relgraph.api.jit import jit as jit
     from relgraph import cache as cache
     from relgraph.api.formulas import antiderivative as antiderivative, derivative as derivative
+    from relgraph.api.loops import cond as cond
+    from relgraph.api.loops import fori_loop as fori_loop
+    from relgraph.api.loops import scan as scan
+    from relgraph.api.loops import while_loop as while_loop
     from relgraph.api.optimize import optimize as optimize
     from relgraph.api.profile import profile as profile
     from relgraph.api.prove import prove as prove
@@ -180,6 +184,7 @@ _LAZY = {
     "jit": "relgraph.api.jit",
     "derivative": "relgraph.api.formulas",
     "antiderivative": "relgraph.api.formulas",
+    **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "relgraph.api.loops"),
     "optimize": "relgraph.api.optimize",
     "profile_rewrites": "relgraph.api.explain",
     "prove": "relgraph.api.prove",

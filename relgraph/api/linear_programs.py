@@ -15,7 +15,7 @@ from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.tracer import argument
 from relgraph.errors import ArgumentError
 from relgraph.ir.dispatch import is_tracing
-from relgraph.ir.graph import FunctionGraph, substitute, toposort
+from relgraph.ir.graph import FunctionGraph, free_inputs, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
 
 
@@ -46,16 +46,23 @@ class _Arrays:
 
 
 def _evaluated(build: Callable[..., Any], *args: Any) -> Any:
-    """Trace a function at primals and directions, which are arrays, and return the value.
+    """Trace a function at arrays, and return the value.
 
     Each call traces the function, because values that it reads from outside may have changed.
     """
     arguments = _Arrays()
     with tracing():
-        named = zip(args, ("primals", "directions"), strict=True)
-        result = build(*[rebuilt(x, arguments.traced, name) for x, name in named])
-    program = _compiled(FunctionGraph(arguments.inputs, _nodes(result)))
-    return filled(result, program(*arguments.arrays))
+        traced = [rebuilt(x, arguments.traced, f"argument_{i}") for i, x in enumerate(args)]
+        result = build(*traced)
+    outputs = _nodes(result)
+    if not set(free_inputs(outputs)) <= set(arguments.inputs):  # the function reads a graph
+        return build(*args)
+    program = _compiled(FunctionGraph(arguments.inputs, outputs))
+    return filled(result, _listed(program(*arguments.arrays)))
+
+
+def _listed(values: Any) -> Any:
+    return values if isinstance(values, list | tuple) else [values]
 
 
 def at_arguments(build: Callable[..., Any], *args: Any) -> Any:

@@ -146,7 +146,7 @@ class NumbaProgram(Program):
         )
         main = write()
         self._main_text = main.text()
-        self._namespace = namespace_of(main, schedule.functions)
+        self._namespace = namespace_of(main, schedule.functions, choices)
         self._main = _defined(main, self._namespace)
         self._write_into = partial(write, into=True)
         self._into = lru_cache(maxsize=1)(partial(_into, self._write_into, self._namespace))

@@ -29,11 +29,14 @@ from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
 from relgraph.backends.numba.entry import ENTRY, bind_entry
 from relgraph.backends.numba.guard import GUARD, Source, bind_guard
 from relgraph.backends.numba.launch import HANDLER, PREPARE, SET_HANDLER, settings
+from relgraph.backends.numba.llvm_printer import printed
 from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
+from relgraph.ir.records import replace
 from relgraph.ir.spans import COMPILED, LOADED, span
+from relgraph.lowering.loops.nodes import Function
 from relgraph.settings import config
 from relgraph.viz.progress import note
 
@@ -101,23 +104,47 @@ def load(
     raises CompileError.
     """
     names = (name, f"{name}{FINISH}") if layout.folds else (name,)
-    addresses = _compiled(name, text, names)
+    addresses = _compiled(name, text, names, _translated(text))
 
     def address(end: str, source: Callable[[str], str]) -> int:
         other = f"{name}{end}"
-        return _compiled(other, source(other), (other,))[0]
+        text = source(other)
+        return _compiled(other, text, (other,), _translated(text))[0]
 
     makers = {_PLACES[end]: partial(address, end, source) for end, source in others.items()}
     return bind(name, trampoline(), addresses, layout, makers)
 
 
-def _compiled(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
+def load_function(function: Function, layout: Layout) -> Kernel:
+    """Return what calls a function of the loop language, which is named ``NAME``.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    layout : Layout
+        Its signature; the first size is the length of its range.
+    """
+    translation = printed(function, scalar, config.contract)
+    name = f"rgk_{digest(translation.text)}"
+    text = translation.text.replace("@NAME", f"@{name}")
+    addresses = _compiled(name, text, (name,), lambda: replace(translation, text=text))
+    return bind(name, trampoline(), addresses, layout)
+
+
+def _translated(text: str) -> Callable[[], Translation]:
+    return lambda: translate(text, scalar, config.contract)
+
+
+def _compiled(
+    name: str, text: str, names: tuple[str, ...], translated: Callable[[], Translation]
+) -> tuple[int, ...]:
     addresses = _addresses.get(name)
     if addresses is None:
         with _lock:
             if name not in _addresses:
                 try:
-                    _addresses[name] = _load(name, text, names)
+                    _addresses[name] = _code(name, text, translated, names)
                 except Warning:  # raised by a warning filter; its message is complete
                     raise
                 except Exception as error:
@@ -203,10 +230,6 @@ def stats() -> dict[str, str]:
         return {name: where for name, where in _where.items() if name.startswith("rgk_")}
 
 
-def _load(name: str, text: str, names: tuple[str, ...]) -> tuple[int, ...]:
-    return _code(name, text, lambda: translate(text, scalar, config.contract), names)
-
-
 def _code(
     name: str,
     text: str,
@@ -280,5 +303,5 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
 
 __all__ = [
     "FINISH", "PAST", "SHORT", "arena", "digest", "empty", "entry", "environment", "load",
-    "native", "scalar", "stats", "trampoline",
+    "load_function", "native", "scalar", "stats", "trampoline",
 ]  # fmt: skip

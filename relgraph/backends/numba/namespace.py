@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relgraph.backends.base import Array, OpCall
 from relgraph.backends.failures import failure, misplaced, no_elements
 from relgraph.backends.numba import kernels
+from relgraph.backends.numba.loop_calls import LoopCall
 from relgraph.backends.numba.main_source import MainText
 from relgraph.errors import ShapeError
 from relgraph.ir.infix import brief
@@ -17,11 +18,17 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key
+from relgraph.ops.loops import Loop
+
+if TYPE_CHECKING:
+    from relgraph.backends.numba.compiler import NumbaBackend
 
 NUMBERS = tuple(name for name in DTYPES if name != "bool")
 
 
-def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -> dict[str, Any]:
+def namespace_of(
+    main: MainText, functions: Mapping[str, Callable[..., None]], backend: NumbaBackend
+) -> dict[str, Any]:
     """Return the namespace in which the functions of a program are defined."""
     return {
         "empty": kernels.empty,
@@ -33,7 +40,7 @@ def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -
         "bool": np.bool_,
         **{name: np.dtype(name).type for name in NUMBERS},
         **functions,
-        **{name: OpCall(n, n in main.overwrites) for name, n in main.calls.items()},
+        **{name: _call(n, n in main.overwrites, backend) for name, n in main.calls.items()},
         **{name: _packed(values) for name, values in main.packed.items()},
         **{name: ready(x.value) for name, x in main.constants.items()},
         **{name: _differ(check) for name, check in main.checks.items()},
@@ -42,6 +49,10 @@ def namespace_of(main: MainText, functions: Mapping[str, Callable[..., None]]) -
         **{name: _part(node) for name, node in main.views.items()},
         **{name: _misshapen(node) for name, node in main.verified.items()},
     }
+
+
+def _call(node: Variable, overwrite: bool, backend: NumbaBackend) -> Callable[..., Any]:
+    return LoopCall(node, backend) if isinstance(node.op, Loop) else OpCall(node, overwrite)
 
 
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:

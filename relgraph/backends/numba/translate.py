@@ -26,15 +26,12 @@ over ``in_order`` are the exception.
 from __future__ import annotations
 
 import ast
-import math
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 from relgraph.backends.numba import past_cache
+from relgraph.backends.numba.expressions import Expressions, rejected
 from relgraph.backends.numba.instructions import (
     TYPES,
-    Instructions,
     Module,
     Provider,
     Scalar,
@@ -42,25 +39,6 @@ from relgraph.backends.numba.instructions import (
     memory_type,
 )
 from relgraph.ir.records import record, replace
-from relgraph.ir.types import DTYPES
-
-_COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-_FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-_INTEGER = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul",
-    ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
-}  # fmt: skip
-_PYTHON: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
-}  # fmt: skip
-
-# Functions of floats that are one LLVM intrinsic; all others are linked as bitcode.
-_INSTRUCTIONS = {
-    "math.sqrt": "llvm.sqrt", "np.sqrt": "llvm.sqrt", "abs": "llvm.fabs", "math.fabs": "llvm.fabs",
-    "np.floor": "llvm.floor", "np.ceil": "llvm.ceil", "np.trunc": "llvm.trunc",
-    "np.rint": "llvm.rint", "math.copysign": "llvm.copysign", "fma": "llvm.fma",
-    "maximum": "llvm.maximum", "minimum": "llvm.minimum",
-}  # fmt: skip
 
 
 @record
@@ -97,13 +75,12 @@ class _Array:
     past_cache: bool = False
 
 
-class _Function(Instructions):
+class _Function(Expressions):
     def __init__(self, module: Module, node: ast.FunctionDef) -> None:
         super().__init__(module)
         self.node = node
         self.group = ""  # the access group of the innermost loop, if one is open
         self.arrays: dict[str, _Array] = {}
-        self.values: dict[str, Value] = {}
         self.places: dict[str, tuple[str, str]] = {}  # mutable variables: dtype and stack slot
         self.stored = Counter(
             target.id
@@ -154,7 +131,7 @@ class _Function(Instructions):
             self.module.declared.update(past_cache.DECLARED)
             return replace(self._array(annotation.args[0]), past_cache=True)
         if not isinstance(annotation, ast.Subscript) or not isinstance(annotation.value, ast.Name):
-            raise self._refused(annotation)
+            raise rejected(annotation)
         axes = annotation.slice
         sizes: list[ast.expr] = []
         strides: list[ast.expr | None] = []
@@ -167,9 +144,6 @@ class _Function(Instructions):
                 sizes.append(axis)
                 strides.append(None)
         return _Array(annotation.value.id, tuple(sizes), tuple(strides))
-
-    def _refused(self, node: ast.AST) -> SyntaxError:
-        return SyntaxError(f"not of the language of kernels: {ast.unparse(node)}")
 
     # Statements.
 
@@ -184,15 +158,15 @@ class _Function(Instructions):
                     return self._scratch(*map(ast.unparse, (target, *arguments)))
                 if called == "aligned":
                     return self._aligned(ast.unparse(target), *arguments)
-            value = self._value(node.value)
+            value = self.value(node.value)
             if isinstance(target, ast.Subscript):
                 self._store(target, value)
             elif isinstance(target, ast.Name):
                 self._assign(target.id, value)
             else:
-                raise self._refused(node)
+                raise rejected(node)
         else:
-            raise self._refused(node)
+            raise rejected(node)
 
     def _scratch(self, name: str, dtype: str, size: str) -> None:
         self.arrays[name] = _Array(dtype, (ast.Constant(int(size)),), (None,))
@@ -227,8 +201,8 @@ class _Function(Instructions):
             and isinstance(node.iter, ast.Call)
             and ast.unparse(node.iter.func) in ("range", "in_order")
         ):
-            raise self._refused(node)
-        bounds = [self.converted(self._value(x), "int64").text for x in node.iter.args]
+            raise rejected(node)
+        bounds = [self.converted(self.value(x), "int64").text for x in node.iter.args]
         low, high, step = ("0", bounds[0], "1") if len(bounds) == 1 else (*bounds, "1")[:3]
         self.counter += 1
         k = self.counter
@@ -269,12 +243,12 @@ class _Function(Instructions):
         array = self.arrays.get(name)
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if array is None or len(indices) != len(array.sizes):
-            raise self._refused(node)
-        texts = [self.converted(self._value(x), "int64").text for x in indices]
+            raise rejected(node)
+        texts = [self.converted(self.value(x), "int64").text for x in indices]
         if all(stride is None for stride in array.strides):
             offset = texts[0]
             for text, size in zip(texts[1:], array.sizes[1:], strict=True):
-                extent = self.converted(self._value(size), "int64").text
+                extent = self.converted(self.value(size), "int64").text
                 offset = self.emit(f"mul nsw i64 {offset}, {extent}")
                 offset = self.emit(f"add nsw i64 {offset}, {text}")
             kind = memory_type(array.dtype)
@@ -284,7 +258,7 @@ class _Function(Instructions):
         address = f"%{name}"
         for text, stride in zip(texts, array.strides, strict=True):
             assert stride is not None
-            distance = self.converted(self._value(stride), "int64").text
+            distance = self.converted(self.value(stride), "int64").text
             offset = self.emit(f"mul nsw i64 {text}, {distance}")
             address = self.emit(f"getelementptr inbounds i8, ptr {address}, i64 {offset}")
         return array.dtype, address
@@ -311,103 +285,13 @@ class _Function(Instructions):
 
     # Expressions.
 
-    def _value(self, node: ast.expr) -> Value:
-        if isinstance(node, ast.Name):
-            if node.id in self.places:
-                dtype, place = self.places[node.id]
-                return Value(dtype, self.emit(f"load {TYPES[dtype]}, ptr {place}"))
-            if node.id in self.values:
-                return self.values[node.id]
-            raise self._refused(node)
-        if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
-            return Value(None, number=node.value)
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "math":
-            return Value(None, number=getattr(math, node.attr))
+    def value(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Name) and node.id in self.places:
+            dtype, place = self.places[node.id]
+            return Value(dtype, self.emit(f"load {TYPES[dtype]}, ptr {place}"))
         if isinstance(node, ast.Subscript):
             return self._read(node)
-        if isinstance(node, ast.BinOp):
-            return self._binary(node)
-        if isinstance(node, ast.UnaryOp):
-            return self._unary(node)
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            return self._compare(node)
-        if isinstance(node, ast.IfExp):
-            return self.choice(*map(self._value, (node.test, node.body, node.orelse)))
-        if isinstance(node, ast.Call):
-            return self._call(node)
-        raise self._refused(node)
-
-    def _binary(self, node: ast.BinOp) -> Value:
-        left, right = self._value(node.left), self._value(node.right)
-        kind = type(node.op)
-        if left.dtype is None and right.dtype is None and kind in _PYTHON:
-            return Value(None, number=_PYTHON[kind](left.number, right.number))
-        if kind is ast.Pow:
-            a, b, dtype = self.same(left, right)
-            return self.call_function("pow", [a, b], (dtype, dtype))
-        a, b, dtype = self.same(left, right)
-        if dtype[0] == "f":
-            if kind not in _FLOAT:
-                raise self._refused(node)
-            flags = self.module.flags if kind is not ast.Div else ""
-            operation = f"{_FLOAT[kind]}{flags}"
-        elif kind in _INTEGER and (dtype != "bool" or kind in (ast.BitAnd, ast.BitOr, ast.BitXor)):
-            operation = _INTEGER[kind]
-        else:
-            raise self._refused(node)
-        return Value(dtype, self.emit(f"{operation} {TYPES[dtype]} {a.text}, {b.text}"))
-
-    def _unary(self, node: ast.UnaryOp) -> Value:
-        x = self._value(node.operand)
-        if isinstance(node.op, ast.USub):
-            if x.dtype is None:
-                return Value(None, number=-x.number)
-            kind = TYPES[x.dtype]
-            if x.dtype[0] == "f":
-                return Value(x.dtype, self.emit(f"fneg {kind} {x.text}"))
-            return Value(x.dtype, self.emit(f"sub {kind} 0, {x.text}"))
-        if isinstance(node.op, ast.Not):
-            x = self.converted(x, "bool")
-            return Value("bool", self.emit(f"xor i1 {x.text}, true"))
-        if isinstance(node.op, ast.Invert) and x.dtype is not None and x.dtype[0] != "f":
-            return Value(x.dtype, self.emit(f"xor {TYPES[x.dtype]} {x.text}, -1"))
-        raise self._refused(node)
-
-    def _compare(self, node: ast.Compare) -> Value:
-        a, b, dtype = self.same(self._value(node.left), self._value(node.comparators[0]))
-        name = _COMPARE[type(node.ops[0])]
-        if dtype[0] == "f":
-            test = f"fcmp {'u' if name == 'ne' else 'o'}{name}"
-        else:
-            sign = "" if name in ("eq", "ne") else "s" if dtype[0] == "i" else "u"
-            test = f"icmp {sign}{name}"
-        return Value("bool", self.emit(f"{test} {TYPES[dtype]} {a.text}, {b.text}"))
-
-    def _call(self, node: ast.Call) -> Value:
-        callee = ast.unparse(node.func)
-        values = [self._value(x) for x in node.args]
-        if callee in DTYPES:
-            return self.converted(self.typed(values[0]) if callee == "bool" else values[0], callee)
-        if callee == "min":  # only of integers: the ends of blocks
-            a, b, dtype = self.same(*values)
-            return self.intrinsic("llvm.smin", [a, b], dtype)
-        if callee == "add_any_order":
-            a, b, dtype = self.same(*values)
-            return Value(dtype, self.emit(f"fadd reassoc {TYPES[dtype]} {a.text}, {b.text}"))
-        if all(x.dtype is not None and x.dtype[0] == "f" for x in values):
-            instruction = _INSTRUCTIONS.get(callee)
-            if instruction is not None and len({x.dtype for x in values}) == 1:
-                return self.intrinsic(instruction, values, str(values[0].dtype))
-        if callee == "abs":
-            x = values[0]
-            assert x.dtype is not None
-            return self.choice(
-                Value("bool", self.emit(f"icmp slt {TYPES[x.dtype]} {x.text}, 0")),
-                Value(x.dtype, self.emit(f"sub {TYPES[x.dtype]} 0, {x.text}")),
-                x,
-            )
-        typed = [self.typed(x) for x in values]
-        return self.call_function(callee, typed, tuple(str(x.dtype) for x in typed))
+        return super().value(node)
 
 
 __all__ = ["Scalar", "Translation", "translate"]

@@ -1,0 +1,109 @@
+"""Loops and choices: one machine function if the loop language has all their ops.
+
+Other loops run their bodies, which are compiled, from Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.backends.base import Array, OpCall
+from relgraph.backends.numba import kernels
+from relgraph.backends.numba.calls import Layout
+from relgraph.errors import RelgraphError
+from relgraph.ir.node import Variable
+from relgraph.lowering.loops.build import LoopFunction, written_loop
+from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, repeated, scanned
+
+if TYPE_CHECKING:
+    from relgraph.backends.numba.compiler import NumbaBackend
+
+
+class LoopCall:
+    """An application of a loop, as a function of its operands.
+
+    Attributes
+    ----------
+    compiled : LoopFunction or None
+        The function that computes it; None if bodies run from Python.
+    """
+
+    def __init__(self, node: Variable, backend: NumbaBackend) -> None:
+        self.node = node
+        self.compiled = written_loop(node, "NAME")
+        self._slow: Callable[..., Any] | None = None
+        self._backend = backend
+        if self.compiled is not None:
+            self._kernel = _kernel(self.compiled)
+
+    def __call__(self, *operands: Any) -> tuple[Array, ...]:
+        """Return the results."""
+        loop = self.compiled
+        if loop is not None:
+            results = self._run(loop, operands)
+            if results is not None:
+                return results
+        return self._by_bodies(operands)
+
+    def _run(self, loop: LoopFunction, operands: Sequence[Any]) -> tuple[Array, ...] | None:
+        """Run the function; return None if a check failed."""
+        arrays = [_ready(x) for x in operands]
+        integers = [arrays[i].shape[axis] for i, axis in loop.integers]
+        scratch = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.scratch]
+        status = np.zeros(2, np.int64)
+        while True:
+            results = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.results]
+            self._kernel(1, *integers, *arrays, *results, *scratch, status)
+            if status[0]:
+                return None
+            if not status[1]:
+                return tuple(results)
+            arrays[: len(results)] = results  # a ``while`` loop goes on
+            status[1] = 0
+
+    def _by_bodies(self, operands: Sequence[Any]) -> tuple[Array, ...]:
+        """Run the bodies from Python; checks that fail raise their errors."""
+        op: Any = self.node.op
+        if self._slow is None:
+            self._slow = _by_bodies(op, self._backend)
+        try:
+            return tuple(self._slow(*operands))
+        except (ValueError, IndexError, OverflowError) as error:
+            if isinstance(error, RelgraphError):
+                raise
+            return OpCall(self.node)(*operands)  # raises an error that names the op
+
+
+def _ready(x: Any) -> Array:
+    array = np.asarray(x)
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy()
+
+
+def _kernel(loop: LoopFunction) -> Callable[..., None]:
+    arrays = len(loop.function.arrays)
+    layout = Layout(sizes=1 + len(loop.integers), arrays=arrays, cost=1_000_000)
+    return kernels.load_function(loop.function, layout)
+
+
+def _by_bodies(op: Any, backend: NumbaBackend) -> Callable[..., Any]:
+    if isinstance(op, Scan):
+        body = _runner(op.body, backend)
+        return lambda *values: scanned(op, body, values)
+    if isinstance(op, WhileLoop):
+        test, body = _runner(op.test, backend), _runner(op.body, backend)
+        return lambda *values: repeated(test, body, op.carries, values)
+    assert isinstance(op, Cond)
+    then, other = _runner(op.then, backend), _runner(op.other, backend)
+    return lambda test, *values: (then if test else other)(*values)
+
+
+def _runner(body: Body, backend: NumbaBackend) -> Callable[..., list[Any]]:
+    program = backend.compile(body.graph)
+    return lambda *arrays: program([np.asarray(x) for x in arrays])
+
+
+__all__ = ["LoopCall"]

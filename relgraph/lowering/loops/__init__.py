@@ -1,0 +1,1 @@
+"""The loop language: nodes, rules, meaning, and graphs written in it."""

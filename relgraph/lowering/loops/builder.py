@@ -1,0 +1,245 @@
+"""Statements in the order in which they are written, with variables named and constants folded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import BudgetError
+from relgraph.ir.op import Op as GraphOp
+from relgraph.lowering.loops.nodes import (
+    Buffer,
+    Carry,
+    Const,
+    If,
+    Let,
+    Load,
+    Loop,
+    Op,
+    Result,
+    Scalar,
+    Statement,
+    Store,
+    Var,
+    While,
+    const,
+    index,
+)
+
+ZERO, ONE = const(0, "int64"), const(1, "int64")
+
+
+class Region:
+    """A loop or a branch that is being written.
+
+    Attributes
+    ----------
+    index : Var
+        The index of a ``for`` loop.
+    vars : list of Var
+        The values that it carries; after the block, the last ones.
+    next : list of Scalar
+        The values that go to the next iteration, to be set within the block.
+    """
+
+    def __init__(self, index: Var, variables: Sequence[Var]) -> None:
+        self.index = index
+        self.vars = list(variables)
+        self.next: list[Scalar] = []
+
+
+class Builder:
+    """Writes the body of a function.
+
+    ``budget`` limits the statements, since the time to compile a body grows with them.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._blocks: list[list[Statement]] = [[]]
+        self._bound: list[dict[Scalar, Scalar]] = [{}]  # what open blocks have computed
+        self._names: Counter[str] = Counter()
+        self._left = budget
+
+    @property
+    def body(self) -> tuple[Statement, ...]:
+        """The statements, when all blocks are closed."""
+        (block,) = self._blocks
+        return tuple(block)
+
+    def fresh(self, name: str, dtype: str = "int64") -> Var:
+        """Return a new variable."""
+        self._names[name] += 1
+        return Var(f"{name}{self._names[name]}", dtype)
+
+    def stack(self, name: str, dtype: str, shape: Sequence[int]) -> Buffer:
+        """Return a new buffer on the stack."""
+        variable = self.fresh(name, dtype)
+        return Buffer(variable.name, dtype, tuple(map(index, shape)), "stack")
+
+    def write(self, statement: Statement) -> None:
+        """Add a statement.
+
+        Raises
+        ------
+        BudgetError
+            If there are too many.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise BudgetError("the body of a loop has too many statements")
+        self._blocks[-1].append(statement)
+
+    # Scalars.
+
+    def let(self, value: Scalar, name: str = "v") -> Scalar:
+        """Return a constant or a variable with a value."""
+        if isinstance(value, Const | Var):
+            return value
+        pure = isinstance(value, Op)
+        if pure:
+            for bound in self._bound:
+                if value in bound:
+                    return bound[value]
+        variable = self.fresh(name, value.dtype)
+        self.write(Let(variable, value))
+        if pure:
+            self._bound[-1][value] = variable
+        return variable
+
+    def op(self, op: str | GraphOp, *args: Scalar, dtype: str) -> Scalar:
+        """Return an op of scalars, computed now if they are constants."""
+        if isinstance(op, str):
+            folded = _folded(op, args, dtype)
+            return self.let(Op(op, args, dtype)) if folded is None else folded
+        if all([isinstance(x, Const) for x in args]):
+            with np.errstate(all="ignore"):
+                values = [np.dtype(x.dtype).type(x.value) for x in args]  # type: ignore[attr-defined]
+                return const(np.asarray(op.perform(*values), dtype)[()], dtype)
+        return self.let(Op(op, args, dtype))
+
+    def load(self, buffer: Buffer, at: Sequence[Scalar]) -> Scalar:
+        """Return an element, as it is now."""
+        return self.let(Load(buffer, tuple(at)), "x")
+
+    def store(self, buffer: Buffer, at: Sequence[Scalar], value: Scalar) -> None:
+        """Write an element."""
+        self.write(Store(buffer, tuple(at), value))
+
+    # Indices.
+
+    def add(self, a: Scalar, b: Scalar) -> Scalar:
+        """Return the sum of indices."""
+        return self.op("add", a, b, dtype="int64")
+
+    def sub(self, a: Scalar, b: Scalar) -> Scalar:
+        """Return the difference of indices."""
+        return self.op("sub", a, b, dtype="int64")
+
+    def mul(self, a: Scalar, b: Scalar) -> Scalar:
+        """Return the product of indices."""
+        return self.op("mul", a, b, dtype="int64")
+
+    # Blocks.
+
+    @contextmanager
+    def _block(self, statements: list[Statement]) -> Iterator[None]:
+        self._blocks.append(statements)
+        self._bound.append({})
+        yield
+        self._blocks.pop()
+        self._bound.pop()
+
+    @contextmanager
+    def loop(
+        self,
+        low: Scalar,
+        high: Scalar,
+        starts: Sequence[Scalar] = (),
+        *,
+        apart: bool = False,
+        name: str = "i",
+    ) -> Iterator[Region]:
+        """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
+        region = Region(self.fresh(name), [self.fresh("c", x.dtype) for x in starts])
+        statements: list[Statement] = []
+        with self._block(statements):
+            yield region
+        carried = map(Carry, region.vars, starts, region.next)
+        self.write(Loop(region.index, low, high, tuple(statements), tuple(carried), apart))
+
+    def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:
+        """Write a ``while`` loop, and return the last values.
+
+        ``head`` returns the test, and ``body`` the next values, of the values so far.
+        """
+        variables = [self.fresh("c", x.dtype) for x in starts]
+        first: list[Statement] = []
+        with self._block(first):
+            test = head(variables)
+        statements: list[Statement] = []
+        with self._block(statements):
+            following = body(variables)
+        carried = tuple(map(Carry, variables, starts, following))
+        self.write(While(carried, tuple(first), test, tuple(statements)))
+        return list(variables)
+
+    def choice(self, test: Scalar, then: Any, other: Any) -> list[Scalar]:
+        """Write a choice, and return the values that the branch which runs returns."""
+        sides: list[tuple[list[Statement], list[Scalar]]] = []
+        for branch in (then, other):
+            statements: list[Statement] = []
+            with self._block(statements):
+                sides.append((statements, branch()))
+        (yes, a), (no, b) = sides
+        variables = [self.fresh("r", x.dtype) for x in a]
+        results = tuple(map(Result, variables, a, b))
+        self.write(If(test, tuple(yes), tuple(no), results))
+        return list(variables)
+
+
+def _folded(op: str, args: Sequence[Scalar], dtype: str) -> Scalar | None:
+    """Return a simpler scalar than a primitive of these operands, or None."""
+    if op == "select":
+        test, yes, no = args
+        if yes is no:
+            return yes
+        return (yes if test.value else no) if isinstance(test, Const) else None
+    if len(args) != 2 or dtype[0] == "f":
+        return None
+    a, b = args
+    if isinstance(a, Const) and isinstance(b, Const):
+        return const(_FOLD[op](a.value, b.value), dtype)
+    if op == "add":
+        return b if a is ZERO else a if b is ZERO else None
+    if op == "sub":
+        return a if b is ZERO else ZERO if a is b else None
+    if op == "mul":
+        return ZERO if ZERO in (a, b) else b if a is ONE else a if b is ONE else None
+    if op == "div":
+        return a if b is ONE else None
+    if op == "rem":
+        return ZERO if b is ONE else None
+    if op in ("min", "max"):
+        return a if a is b else None
+    return None
+
+
+_FOLD: dict[str, Any] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a // b,
+    "rem": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "less": lambda a, b: a < b,
+    "equal": lambda a, b: a == b,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
+
+__all__ = ["ONE", "ZERO", "Builder", "Region"]

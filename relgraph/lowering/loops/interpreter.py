@@ -1,0 +1,134 @@
+"""The meaning of the loop language: functions run on scalars of NumPy, one statement at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from relgraph.lowering.loops.nodes import (
+    Body,
+    Buffer,
+    Carry,
+    Const,
+    Function,
+    If,
+    Let,
+    Load,
+    Loop,
+    Op,
+    Scalar,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+
+Values = dict[Var, Any]
+
+_PRIMITIVES: Mapping[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a // b,
+    "rem": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "less": lambda a, b: a < b,
+    "equal": lambda a, b: a == b,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": lambda test, a, b: a if test else b,
+    "sum": lambda a, b: a + b,
+}
+
+
+def run(function: Function, integers: Sequence[int], arrays: Sequence[npt.NDArray[Any]]) -> None:
+    """Run a function; it writes to some of the arrays.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    integers : sequence of int
+        The value of each of its integers.
+    arrays : sequence of array
+        An array of the shape and dtype of each of its buffers.
+    """
+    values: Values = dict(zip(function.integers, map(np.int64, integers), strict=True))
+    buffers = dict(zip(function.arrays, arrays, strict=True))
+    with np.errstate(all="ignore"):
+        _Run(buffers).body(function.body, values)
+
+
+class _Run:
+    def __init__(self, buffers: dict[Buffer, npt.NDArray[Any]]) -> None:
+        self.buffers = buffers
+
+    def body(self, body: Body, values: Values) -> None:
+        for statement in body:
+            self.statement(statement, values)
+
+    def statement(self, s: Statement, values: Values) -> None:
+        if isinstance(s, Let):
+            values[s.var] = self.value(s.value, values)
+        elif isinstance(s, Store):
+            value = self.value(s.value, values)
+            self.array(s.buffer)[self.place(s.buffer, s.index, values)] = value
+        elif isinstance(s, Loop):
+            self.start(s.carried, values)
+            for i in range(self.value(s.low, values), self.value(s.high, values)):
+                values[s.index] = np.int64(i)
+                self.body(s.body, values)
+                self.step(s.carried, values)
+        elif isinstance(s, While):
+            self.start(s.carried, values)
+            self.body(s.head, values)
+            while self.value(s.test, values):
+                self.body(s.body, values)
+                self.step(s.carried, values)
+                self.body(s.head, values)
+        elif isinstance(s, If):
+            holds = self.value(s.test, values)
+            self.body(s.then if holds else s.other, values)
+            ends = [self.value(r.then if holds else r.other, values) for r in s.results]
+            values.update(zip([r.var for r in s.results], ends, strict=True))
+
+    def start(self, carried: Iterable[Carry], values: Values) -> None:
+        starts = [(c.var, self.value(c.start, values)) for c in carried]
+        values.update(starts)
+
+    def step(self, carried: Iterable[Carry], values: Values) -> None:
+        following = [(c.var, self.value(c.next, values)) for c in carried]
+        values.update(following)
+
+    def array(self, buffer: Buffer) -> npt.NDArray[Any]:
+        if buffer not in self.buffers:
+            shape = [size.value for size in buffer.shape]  # type: ignore[attr-defined]
+            self.buffers[buffer] = np.empty(shape, buffer.dtype)
+        return self.buffers[buffer]
+
+    def place(self, buffer: Buffer, at: Sequence[Scalar], values: Values) -> tuple[Any, ...]:
+        place = tuple([self.value(x, values) for x in at])
+        for i, size in zip(place, self.array(buffer).shape, strict=True):
+            if not 0 <= i < size:
+                raise IndexError(f"{buffer.name}{list(map(int, place))} is out of range")
+        return place
+
+    def value(self, x: Scalar, values: Values) -> Any:
+        if isinstance(x, Const):
+            return np.dtype(x.dtype).type(x.value)
+        if isinstance(x, Var):
+            return values[x]
+        if isinstance(x, Load):
+            return self.array(x.buffer)[self.place(x.buffer, x.index, values)]
+        assert isinstance(x, Op)
+        args = [self.value(y, values) for y in x.args]
+        function = _PRIMITIVES[x.op] if isinstance(x.op, str) else x.op.perform
+        return np.dtype(x.dtype).type(function(*args))
+
+
+__all__ = ["run"]

@@ -1,0 +1,299 @@
+"""The loop language: what kernels are written in before a printer spells them for a processor.
+
+A :class:`Function` takes integers and arrays and has a body of statements.  Scalars are constants,
+variables, ops and loads.  Nodes are immutable and interned: the same class with the same fields is
+one object, so nodes compare by identity.  Each variable is bound once, by a parameter, a ``Let``, a
+loop's index, a ``Carry`` or a ``Result``, and is visible to the statements after it in its block,
+and inside of them.
+
+:mod:`.interpreter` defines the meaning on scalars of NumPy, :mod:`.verify` the rules, and
+:mod:`.build` writes graphs in this language.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+from weakref import WeakValueDictionary
+
+from relgraph.ir import forks
+from relgraph.ir.op import Op as GraphOp
+
+_lock = forks.lock()
+
+
+class Node:
+    """An interned tuple of fields."""
+
+    __slots__ = ("__weakref__",)
+    fields: ClassVar[tuple[str, ...]] = ()
+    defaults: ClassVar[tuple[Any, ...]] = ()
+    _table: ClassVar[WeakValueDictionary[tuple[Any, ...], Node]] = WeakValueDictionary()
+
+    def __new__(cls, *values: Any) -> Self:
+        missing = len(cls.fields) - len(values)
+        if missing:
+            values += cls.defaults[-missing:]
+        key = (cls, *values)
+        node = cls._table.get(key)
+        if node is None:
+            new = object.__new__(cls)
+            for name, value in zip(cls.fields, values, strict=True):
+                object.__setattr__(new, name, value)
+            with _lock:
+                node = cls._table.setdefault(key, new)
+        return node  # type: ignore[return-value]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be changed")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.values
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The fields in order."""
+        return tuple([getattr(self, name) for name in self.fields])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.values))})"
+
+
+# Scalars.
+
+
+class Scalar(Node):
+    """A scalar of one of the dtypes of graphs."""
+
+    __slots__ = ()
+    dtype: str
+
+
+class Const(Scalar):
+    """A number; ``text`` is its ``repr``, which separates 0.0 from -0.0 and holds NaN."""
+
+    __slots__ = ("dtype", "text")
+    fields = ("text", "dtype")
+    text: str
+
+    @property
+    def value(self) -> Any:
+        """The number."""
+        if self.dtype == "bool":
+            return self.text == "True"
+        return float(self.text) if self.dtype[0] == "f" else int(self.text)
+
+
+class Var(Scalar):
+    """A variable."""
+
+    __slots__ = ("dtype", "name")
+    fields = ("name", "dtype")
+    name: str
+
+
+class Op(Scalar):
+    """An op of scalars, without side effects.
+
+    Attributes
+    ----------
+    op : str or relgraph's Op
+        One of :data:`PRIMITIVES`, or an elementwise op of graphs.
+    args : tuple of Scalar
+        The operands.
+    """
+
+    __slots__ = ("args", "dtype", "op")
+    fields = ("op", "args", "dtype")
+    op: str | GraphOp
+    args: tuple[Scalar, ...]
+
+
+PRIMITIVES: dict[str, str] = {
+    "add": "the sum of indices, which does not overflow",
+    "sub": "the difference of indices",
+    "mul": "the product of indices",
+    "div": "the quotient of indices that are not negative, rounded down; the divisor is positive",
+    "rem": "the remainder of the same",
+    "min": "the smaller index",
+    "max": "the larger index",
+    "less": "whether the first of two indices is less",
+    "equal": "whether two values of one dtype are equal",
+    "and": "whether both of two truths hold",
+    "or": "whether one of two truths holds",
+    "not": "whether a truth does not hold",
+    "select": "the second operand if the first one holds, else the third",
+    "sum": "the sum of two floats, which may be reassociated with others",
+}
+"""The ops that graphs do not have; their operands have one dtype but for the truth of "select"."""
+
+
+class Load(Scalar):
+    """An element of a buffer."""
+
+    __slots__ = ("buffer", "index")
+    fields = ("buffer", "index")
+    buffer: Buffer
+    index: tuple[Scalar, ...]
+
+    @property
+    def dtype(self) -> str:  # type: ignore[override]
+        """That of the buffer."""
+        return self.buffer.dtype
+
+
+class Buffer(Node):
+    """An array in row-major order.
+
+    Attributes
+    ----------
+    name, dtype : str
+        Its name in the function, and the dtype of its elements.
+    shape : tuple of Scalar
+        Its sizes.
+    space : {"argument", "stack"}
+        Where it is.  One on the stack has a constant shape and no value before it is written to.
+    """
+
+    __slots__ = ("dtype", "name", "shape", "space")
+    fields = ("name", "dtype", "shape", "space")
+    defaults = ("argument",)
+    name: str
+    dtype: str
+    shape: tuple[Scalar, ...]
+    space: str
+
+
+# Statements.
+
+
+class Statement(Node):
+    """One step of a body."""
+
+    __slots__ = ()
+
+
+Body = tuple[Statement, ...]
+
+
+class Let(Statement):
+    """Binds a variable."""
+
+    __slots__ = ("value", "var")
+    fields = ("var", "value")
+    var: Var
+    value: Scalar
+
+
+class Store(Statement):
+    """Writes an element."""
+
+    __slots__ = ("buffer", "index", "value")
+    fields = ("buffer", "index", "value")
+    buffer: Buffer
+    index: tuple[Scalar, ...]
+    value: Scalar
+
+
+class Carry(Node):
+    """A value that a loop hands from one iteration to the next.
+
+    ``var`` is bound in the body, to the value so far, and after the loop, to the last one.
+    """
+
+    __slots__ = ("next", "start", "var")
+    fields = ("var", "start", "next")
+    var: Var
+    start: Scalar
+    next: Scalar
+
+
+class Loop(Statement):
+    """Runs the body for each integer from ``low`` to below ``high``.
+
+    With ``apart`` no iteration reads or writes an element that another one writes, and the loop may
+    run in any order, or on vectors; values that it carries are then sums of one kind.
+    """
+
+    __slots__ = ("apart", "body", "carried", "high", "index", "low")
+    fields = ("index", "low", "high", "body", "carried", "apart")
+    defaults = ((), False)
+    index: Var
+    low: Scalar
+    high: Scalar
+    body: Body
+    carried: tuple[Carry, ...]
+    apart: bool
+
+
+class While(Statement):
+    """Runs ``body`` as long as ``test`` holds; ``head`` binds what the test reads, each time."""
+
+    __slots__ = ("body", "carried", "head", "test")
+    fields = ("carried", "head", "test", "body")
+    carried: tuple[Carry, ...]
+    head: Body
+    test: Scalar
+    body: Body
+
+
+class Result(Node):
+    """A variable after a choice, and its value at the end of either branch."""
+
+    __slots__ = ("other", "then", "var")
+    fields = ("var", "then", "other")
+    var: Var
+    then: Scalar
+    other: Scalar
+
+
+class If(Statement):
+    """Runs one of two bodies."""
+
+    __slots__ = ("other", "results", "test", "then")
+    fields = ("test", "then", "other", "results")
+    defaults = ((),)
+    test: Scalar
+    then: Body
+    other: Body
+    results: tuple[Result, ...]
+
+
+class Function(Node):
+    """Takes a table of arrays and one of integers.
+
+    Attributes
+    ----------
+    name : str
+        Its symbol.
+    integers : tuple of Var
+        Its integers, such as sizes.
+    arrays : tuple of Buffer
+        Its arrays, of which no two overlap.
+    body : tuple of Statement
+        What it does.
+    """
+
+    __slots__ = ("arrays", "body", "integers", "name")
+    fields = ("name", "integers", "arrays", "body")
+    name: str
+    integers: tuple[Var, ...]
+    arrays: tuple[Buffer, ...]
+    body: Body
+
+
+def const(value: Any, dtype: str) -> Const:
+    """Return a constant: a number, rounded to the dtype."""
+    if dtype == "bool":
+        return Const(repr(bool(value)), dtype)
+    return Const(repr(float(value)) if dtype[0] == "f" else repr(int(value)), dtype)
+
+
+def index(value: int | Scalar) -> Scalar:
+    """Return an index: a constant for an int."""
+    return const(value, "int64") if isinstance(value, int) else value
+
+
+__all__ = [
+    "PRIMITIVES", "Body", "Buffer", "Carry", "Const", "Function", "If", "Let", "Load", "Loop",
+    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Var", "While", "const", "index",
+]  # fmt: skip

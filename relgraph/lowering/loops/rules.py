@@ -1,0 +1,586 @@
+"""How the ops of a graph are written in the loop language: one rule for each kind of op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
+from relgraph.ir.op import Op as GraphOp
+from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.nodes import Const, Scalar, const, index
+from relgraph.lowering.loops.values import (
+    Index,
+    Stored,
+    Value,
+    Written,
+    stretched,
+    unaligned,
+)
+from relgraph.ops.concatenate import Concatenate, Stack
+from relgraph.ops.contraction import Matmul, Outer
+from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.elementwise import Cast, Elementwise, add, multiply
+from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
+from relgraph.ops.indexing.index import Index as IndexOp
+from relgraph.ops.indexing.update import IndexUpdate
+from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.reductions import Mean, Reduction, reduced_axes
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
+
+if TYPE_CHECKING:
+    from relgraph.lowering.loops.build import GraphWriter
+
+Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
+
+
+class Unsupported(Exception):
+    """An op that has no rule, or not for these operands."""
+
+
+# Elementwise.
+
+
+def elementwise(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write an elementwise op."""
+    op: Any = node.op
+    dtype = node.dtype.name
+    shape = _broadcast([x.shape for x in operands], node)
+
+    def at(place: Index) -> Scalar:
+        return w.builder.op(op, *[stretched(x, place) for x in operands], dtype=dtype)
+
+    reads = {
+        (b, own and len(x.shape) == len(shape) and x.shape == shape)
+        for x in operands
+        for b, own in x.reads
+    }
+    cost = 1 + sum([getattr(x, "cost", 0) for x in operands])
+    return w.element_by_element(dtype, shape, at, frozenset(reads), cost)
+
+
+def _broadcast(shapes: Sequence[Sequence[Scalar]], node: Variable) -> list[Scalar]:
+    result: list[Scalar] = []
+    for axis in range(-node.ndim, 0):
+        size: Scalar = ONE
+        for shape in shapes:
+            if len(shape) >= -axis and shape[axis] is not ONE:
+                size = shape[axis] if size is ONE or isinstance(shape[axis], Const) else size
+        result.append(size)
+    return result
+
+
+# Rearrangements.
+
+
+def rearranged(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write an op that moves elements of a written array: as NumPy moves their numbers."""
+    x = operands[0]
+    op: Any = node.op
+    if not isinstance(x, Written) or len(operands) > 1:
+        raise Unsupported
+    numbers = np.asarray(op.perform(np.arange(x.elements.size).reshape(x.elements.shape)))
+    return w.written(x.dtype, x.elements.ravel()[numbers.ravel()].reshape(numbers.shape))
+
+
+def transpose(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a transposition."""
+    (x,) = operands
+    if isinstance(x, Written):
+        return rearranged(w, node, operands)
+    n = len(x.shape)
+    axes = [*range(n - 2), n - 1, n - 2]
+    if isinstance(node.op, Transpose):
+        axes = [a % n for a in node.op.params[0]]
+
+    def at(place: Index) -> Scalar:
+        own: list[Scalar] = [ZERO] * n
+        for i, axis in zip(place, axes, strict=True):
+            own[axis] = i
+        return x.at(own)
+
+    return w.view(x, [x.shape[a] for a in axes], at)
+
+
+def expand_dims(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write new axes."""
+    (x,) = operands
+    axes = {a % node.ndim for a in node.op.params[0]}  # type: ignore[union-attr]
+    kept = [a for a in range(node.ndim) if a not in axes]
+    rest = iter(x.shape)
+    shape = [ONE if a in axes else next(rest) for a in range(node.ndim)]
+    return w.view(x, shape, lambda place: x.at([place[a] for a in kept]))
+
+
+def squeeze(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write the loss of axes of size 1."""
+    (x,) = operands
+    axes = {a % len(x.shape) for a in node.op.params[0]}  # type: ignore[union-attr]
+    if any([x.shape[a] is not ONE for a in axes]):
+        raise Unsupported  # a size that is compared at the call
+
+    def at(place: Index) -> Scalar:
+        rest = iter(place)
+        return x.at([ZERO if a in axes else next(rest) for a in range(len(x.shape))])
+
+    return w.view(x, [n for a, n in enumerate(x.shape) if a not in axes], at)
+
+
+def broadcast_to(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a broadcast."""
+    x, *sizes = operands
+    shape = _declared(w, node, x, sizes)
+    return w.view(x, shape, lambda place: stretched(x, place))
+
+
+def _declared(w: GraphWriter, node: Variable, x: Value, sizes: Sequence[Value]) -> list[Scalar]:
+    """Return the sizes of a shape with open entries, which are operands, in order."""
+    rest = iter(sizes)
+    shape: list[Scalar] = []
+    for entry in node.op.params[0]:  # type: ignore[union-attr]
+        if isinstance(entry, int) and entry >= 0:
+            shape.append(index(entry))
+        elif isinstance(entry, str):
+            shape.append(w.size_named(entry))
+        elif entry is None:
+            shape.append(w.as_index(next(rest)))
+        else:
+            raise Unsupported
+    return shape
+
+
+def reshape(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a reshape."""
+    x = operands[0]
+    if isinstance(x, Written):
+        return rearranged(w, node, operands)
+    shape = [index(n) if isinstance(n, int) else None for n in node.type.shape]
+    if None in shape or x.static is None:
+        raise Unsupported
+    sizes: Any = shape
+
+    def at(place: Index) -> Scalar:
+        flat: Scalar = ZERO
+        for i, n in zip(place, sizes, strict=True):
+            flat = w.builder.add(w.builder.mul(flat, n), i)
+        own: list[Scalar] = []
+        for n in reversed(x.shape):
+            own.append(w.builder.op("rem", flat, n, dtype="int64"))
+            flat = w.builder.op("div", flat, n, dtype="int64")
+        return x.at(own[::-1])
+
+    return w.view(x, sizes, at)
+
+
+def dim(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write the size along an axis."""
+    return w.scalar(operands[0].shape[node.op.params[0]])  # type: ignore[union-attr]
+
+
+# Indices.
+
+
+def indexed(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write the part of an array that a key selects."""
+    x, *key = operands
+    spec = node.op.params[0]  # type: ignore[union-attr]
+    if isinstance(x, Written) and not key:
+        return rearranged(w, node, operands)
+    if spec == (("array",),):
+        (where,) = key
+        first = len(where.shape)
+
+        def gathered(place: Index) -> Scalar:
+            i = w.checked(w.to_index(where.at(place[:first])), x.shape[0])
+            return x.at([i, *place[first:]])
+
+        return w.view(x, [*where.shape, *x.shape[1:]], gathered, where)
+    return _selected(w, x, _selection(w, spec, x, key))
+
+
+class Selection:
+    """For each axis of an array an index, or the start, step and size of a slice."""
+
+    def __init__(self, axes: list[Scalar | tuple[Scalar, int, Scalar]]) -> None:
+        self.axes = axes
+
+    @property
+    def shape(self) -> list[Scalar]:
+        """The sizes of the part."""
+        return [x[2] for x in self.axes if isinstance(x, tuple)]
+
+    def place(self, w: GraphWriter, place: Index) -> list[Scalar]:
+        """Return the index in the array for an index in the part."""
+        rest = iter(place)
+        return [
+            w.builder.add(x[0], w.builder.mul(next(rest), index(x[1])))
+            if isinstance(x, tuple)
+            else x
+            for x in self.axes
+        ]
+
+
+def _selection(w: GraphWriter, spec: Any, x: Value, key: Sequence[Value]) -> Selection:
+    rest = iter(key)
+    axes: list[Scalar | tuple[Scalar, int, Scalar]] = []
+    sizes = iter(x.shape)
+    for kind, *values in spec:
+        if kind not in ("int", "dynamic", "slice"):
+            raise Unsupported
+        size = next(sizes)
+        if kind == "int":
+            i = values[0]
+            place = index(i) if i >= 0 else w.builder.add(size, index(i))
+            inside = isinstance(size, Const) and -size.value <= i < size.value
+            axes.append(place if inside else w.checked(place, size, wrap=False))
+        elif kind == "dynamic":
+            axes.append(w.checked(w.as_index(next(rest)), size))
+        else:
+            axes.append(_slice(w, values, size))
+    axes += [(ZERO, 1, size) for size in sizes]
+    return Selection(axes)
+
+
+def _slice(w: GraphWriter, bounds: Sequence[Any], size: Scalar) -> tuple[Scalar, int, Scalar]:
+    if "dynamic" in bounds:
+        raise Unsupported
+    low, high, step = bounds
+    step = 1 if step is None else step
+    if isinstance(size, Const):
+        low, high, step = slice(low, high, step).indices(size.value)
+        return index(low), step, index(len(range(low, high, step)))
+    if step != 1:
+        raise Unsupported
+    b = w.builder
+
+    def bound(value: int | None, default: Scalar) -> Scalar:
+        if value is None:
+            return default
+        if value >= 0:
+            return b.op("min", index(value), size, dtype="int64")
+        return b.op("max", b.add(size, index(value)), ZERO, dtype="int64")
+
+    start, stop = bound(low, ZERO), bound(high, size)
+    return start, 1, b.op("max", b.sub(stop, start), ZERO, dtype="int64")
+
+
+def _selected(w: GraphWriter, x: Value, selection: Selection) -> Value:
+    return w.view(x, selection.shape, lambda place: x.at(selection.place(w, place)))
+
+
+def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write an update of a part of an array."""
+    x, value, *key = operands
+    op: Any = node.op
+    dtype, old, new = x.dtype, node.dtype, node.inputs[1].dtype
+
+    def combined(current: Scalar, term: Scalar) -> Scalar:
+        if new != old:
+            term = w.builder.op(Cast(dtype), term, dtype=dtype)
+        if op.combiner is None:
+            return term
+        return w.builder.op(op.combiner, current, term, dtype=dtype)
+
+    if isinstance(x, Written):
+        if not key and all([kind in ("int", "slice") for kind, *_ in op.params[0]]):
+            return _updated_statically(w, x, value, op, combined)
+        if [kind for kind, *_ in op.params[0]] == ["dynamic"] * len(x.shape):
+            return _updated_element(w, x, value, key, combined)
+    if any([buffer == b for b, _ in value.reads for buffer, _ in x.reads]) and value.shape:
+        value = w.kept(value)
+    selection = _selection(w, op.params[0], x, key)
+    target = w.writable(node, x)
+    w.for_each(
+        selection.shape,
+        lambda place: w.builder.store(
+            target.buffer,
+            (*target.first, *selection.place(w, place)),
+            combined(
+                target.at(selection.place(w, place)) if op.combiner is not None else ZERO,
+                stretched(value, place),
+            ),
+        ),
+    )
+    return target
+
+
+def _updated_statically(
+    w: GraphWriter, x: Written, value: Value, op: Any, combined: Callable[[Scalar, Scalar], Scalar]
+) -> Value:
+    from relgraph.ops.indexing.expression import numpy_key
+
+    elements = x.elements.copy()
+    numbers = np.arange(elements.size).reshape(elements.shape)[numpy_key(op.params[0], ())]
+    flat = elements.ravel()
+    for place in product(*[range(n) for n in numbers.shape]):
+        k = numbers[place]
+        flat[k] = combined(flat[k], stretched(value, [index(i) for i in place]))
+    return w.written(x.dtype, flat.reshape(elements.shape))
+
+
+def _updated_element(
+    w: GraphWriter,
+    x: Written,
+    value: Value,
+    key: Sequence[Value],
+    combined: Callable[[Scalar, Scalar], Scalar],
+) -> Value:
+    b = w.builder
+    at = [w.checked(w.as_index(i), n) for i, n in zip(key, x.shape, strict=True)]
+    new = value.at(())
+    elements = np.empty_like(x.elements)
+    for place in product(*[range(n) for n in elements.shape]):
+        test: Scalar = const(True, "bool")
+        for i, k in zip(at, place, strict=True):
+            same = b.op("equal", i, index(k), dtype="bool")
+            test = same if isinstance(test, Const) else b.op("and", test, same, dtype="bool")
+        old = x.elements[place]
+        elements[place] = b.op("select", test, combined(old, new), old, dtype=x.dtype)
+    return w.written(x.dtype, elements)
+
+
+# Joins.
+
+
+def joined(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a concatenation, or a stack."""
+    axis = node.op.params[0] % node.ndim  # type: ignore[union-attr]
+    dtype = node.dtype.name
+    parts = [w.converted(x, dtype) for x in operands]
+    if isinstance(node.op, Stack):
+        parts = [
+            w.view(x, [*x.shape[:axis], ONE, *x.shape[axis:]], _without(x, axis)) for x in parts
+        ]
+    static = all([x.static is not None for x in parts])
+    if static and sum([prod(x.static or ()) for x in parts]) <= w.limit:
+        arrays = [w.written_out(x).elements for x in parts]
+        return w.written(dtype, np.concatenate(arrays, axis))
+    start: Scalar = ZERO
+    starts: list[Scalar] = []
+    for x in parts:
+        starts.append(start)
+        start = w.builder.add(start, x.shape[axis])
+    shape = [*parts[0].shape[:axis], start, *parts[0].shape[axis + 1 :]]
+    target = w.buffer(dtype, shape)
+    for x, first in zip(parts, starts, strict=True):
+        w.for_each(x.shape, _stored_at(w, x, target, axis, first))
+    return target
+
+
+def _without(x: Value, axis: int) -> Callable[[Index], Scalar]:
+    return lambda place: x.at([*place[:axis], *place[axis + 1 :]])
+
+
+def _stored_at(
+    w: GraphWriter, x: Value, target: Stored, axis: int, first: Scalar
+) -> Callable[[Index], None]:
+    def store(place: Index) -> None:
+        there = [*place[:axis], w.builder.add(first, place[axis]), *place[axis + 1 :]]
+        w.builder.store(target.buffer, there, x.at(place))
+
+    return store
+
+
+# Reductions.
+
+_STARTS: dict[Any, Callable[[np.dtype[Any]], Any]] = {
+    add: lambda dtype: 0,
+    multiply: lambda dtype: 1,
+    logical_or: lambda dtype: False,
+    logical_and: lambda dtype: True,
+    maximum: lambda dtype: -np.inf if dtype.kind == "f" else np.iinfo(dtype).min,
+    minimum: lambda dtype: np.inf if dtype.kind == "f" else np.iinfo(dtype).max,
+}
+
+
+def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a reduction."""
+    (x,) = operands
+    op: Any = node.op
+    combiner = add if isinstance(op, Mean) else op.combiner
+    dtype = node.dtype
+    if combiner not in _STARTS or (dtype.kind == "b" and combiner in (maximum, minimum)):
+        raise Unsupported
+    if op.nonempty and x.static is None:
+        raise Unsupported  # of no elements it is an error
+    axes = [a % len(x.shape) for a in reduced_axes(op.params[0], len(x.shape), op.name)]
+    x = w.converted(x, dtype.name)
+    start = const(_STARTS[combiner](dtype), dtype.name)
+    free = combiner is add and dtype.kind == "f"
+    b = w.builder
+
+    def combine(total: Scalar, term: Scalar) -> Scalar:
+        return b.op(combiner, total, term, dtype=dtype.name)
+
+    def total_at(kept: Index) -> Scalar:
+        rest = iter(kept)
+        place: list[Any] = [None if a in axes else next(rest) for a in range(len(x.shape))]
+        static = [x.shape[a] for a in axes]
+        small = all([isinstance(n, Const) for n in static])
+        if small and prod([n.value for n in static]) <= w.limit:  # type: ignore[attr-defined]
+            result: Scalar | None = None
+            for where in product(*[range(n.value) for n in static]):  # type: ignore[attr-defined]
+                for a, k in zip(axes, where, strict=True):
+                    place[a] = index(k)
+                term = x.at(place)
+                result = term if result is None else combine(result, term)
+            total = start if result is None else result
+        else:
+            total = _looped(w, x, axes, place, start, combine, free)
+        if isinstance(op, Mean):
+            count: Scalar = ONE
+            for n in static:
+                count = b.mul(count, n)
+            number = b.op(Cast(dtype.name), count, dtype=dtype.name)
+            total = b.op(w.true_divide, total, number, dtype=dtype.name)
+        return total
+
+    kept = [x.shape[a] for a in range(len(x.shape)) if a not in axes]
+    result = w.tabulated(dtype.name, kept, total_at)
+    if not op.params[1]:
+        return result
+    shape = [ONE if a in axes else n for a, n in enumerate(x.shape)]
+    return w.view(
+        result, shape, lambda place: result.at([i for a, i in enumerate(place) if a not in axes])
+    )
+
+
+def _looped(
+    w: GraphWriter,
+    x: Value,
+    axes: Sequence[int],
+    place: list[Any],
+    start: Scalar,
+    combine: Callable[[Scalar, Scalar], Scalar],
+    free: bool,
+) -> Scalar:
+    """Write loops over the reduced axes that carry the total."""
+    first, *others = axes
+    with w.builder.loop(ZERO, x.shape[first], [start], apart=not others) as loop:
+        place[first] = loop.index
+        (total,) = loop.vars
+        if others:
+            following = _looped(w, x, others, place, total, combine, free)
+        elif free:
+            following = w.builder.op("sum", total, x.at(place), dtype=x.dtype)
+        else:
+            following = combine(total, x.at(place))
+        loop.next = [following]
+    return loop.vars[0]
+
+
+def accumulated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a cumulative op of a written array."""
+    op: Any = node.op
+    x = w.converted(operands[0], node.dtype.name)
+    if x.static is None or prod(x.static) > w.limit:
+        raise Unsupported
+    elements = w.written_out(x).elements.copy()
+    combiner = op.fold(None, False).combiner
+    along = np.moveaxis(elements, op.params[0], 0)
+    for i in range(1, len(along)):
+        for place in product(*[range(n) for n in along.shape[1:]]):
+            along[(i, *place)] = w.builder.op(
+                combiner, along[(i - 1, *place)], along[(i, *place)], dtype=x.dtype
+            )
+    return w.written(x.dtype, elements)
+
+
+# Products.
+
+
+def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a product of vectors and matrices."""
+    dtype = node.dtype.name
+    x, y = [w.converted(v, dtype) for v in operands]
+    if max(len(x.shape), len(y.shape)) > 2 or node.dtype.kind == "b":
+        raise Unsupported
+    b = w.builder
+    inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
+    vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
+    free = node.dtype.kind == "f"
+
+    def element(place: Index) -> Scalar:
+        rest = iter(place)
+        row = [] if vector_left else [next(rest)]
+        column = [] if vector_right else [next(rest)]
+
+        def term(k: Scalar) -> Scalar:
+            return b.op(multiply, x.at([*row, k]), y.at([k, *column]), dtype=dtype)
+
+        if isinstance(inner, Const) and inner.value <= w.limit:
+            if inner.value == 0:
+                return const(0, dtype)
+            total = term(ZERO)
+            for k in range(1, inner.value):
+                total = b.op(add, total, term(index(k)), dtype=dtype)
+            return total
+        with b.loop(ZERO, inner, [const(0, dtype)], apart=True, name="k") as loop:
+            (total,) = loop.vars
+            op: Any = "sum" if free else add
+            loop.next = [b.op(op, total, term(loop.index), dtype=dtype)]
+        return loop.vars[0]
+
+    if not isinstance(x, Written):
+        x = w.cheap(x)
+    if not isinstance(y, Written):
+        y = w.cheap(y)
+    shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
+    return w.tabulated(dtype, shape, element)
+
+
+def outer(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write an outer product."""
+    dtype = node.dtype.name
+    x, y = [w.converted(v, dtype) for v in operands]
+    if len(x.shape) != 1 or len(y.shape) != 1:
+        raise Unsupported
+
+    def at(place: Index) -> Scalar:
+        return w.builder.op(multiply, x.at(place[:1]), y.at(place[1:]), dtype=dtype)
+
+    shape = [x.shape[0], y.shape[0]]
+    return w.element_by_element(dtype, shape, at, unaligned(x, y), 1)
+
+
+RULES: dict[type[GraphOp], Rule] = {
+    Elementwise: elementwise,
+    Cast: elementwise,
+    Transpose: transpose,
+    MatrixTranspose: transpose,
+    ExpandDims: expand_dims,
+    Squeeze: squeeze,
+    BroadcastTo: broadcast_to,
+    Reshape: reshape,
+    Dim: dim,
+    IndexOp: indexed,
+    Concatenate: joined,
+    Stack: joined,
+    Matmul: matmul,
+    Outer: outer,
+    GetItem: lambda w, node, operands: operands[0][node.op.params[0]],  # type: ignore[union-attr]
+}
+
+
+def rule_of(op: GraphOp) -> Rule:
+    """Return the rule of an op, or raise Unsupported."""
+    rule = RULES.get(type(op))
+    if rule is not None:
+        return rule
+    if isinstance(op, Reduction) and op.combiner is not None:
+        return reduced
+    if isinstance(op, IndexUpdate):
+        return updated
+    if isinstance(op, Cumulative):
+        return accumulated
+    if op.rearranges:
+        return rearranged
+    raise Unsupported
+
+
+__all__ = ["RULES", "Rule", "Unsupported", "rule_of"]

@@ -1,0 +1,137 @@
+"""Arrays while a graph is written in the loop language: elements written out, computed, or stored.
+
+A *written* array of constant shape has a scalar for each element, and takes no memory.  A
+*computed* one is a function of an index, written where the element is needed.  A *stored* one is in
+a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from relgraph.lowering.loops.builder import ZERO, Builder
+from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, index
+
+Index = Sequence[Scalar]
+At = Callable[[Index], Scalar]
+
+
+class Value:
+    """An array: its dtype, its sizes, and its elements."""
+
+    def __init__(self, dtype: str, shape: Sequence[Scalar]) -> None:
+        self.dtype = dtype
+        self.shape = tuple(shape)
+
+    @property
+    def static(self) -> tuple[int, ...] | None:
+        """The sizes, if all are constant."""
+        sizes = tuple([x.value for x in self.shape if isinstance(x, Const)])
+        return sizes if len(sizes) == len(self.shape) else None
+
+    @property
+    def reads(self) -> frozenset[tuple[Buffer, bool]]:
+        """The buffers that elements are read from, and whether at the index of the element."""
+        return frozenset()
+
+    def at(self, place: Index) -> Scalar:
+        """Return an element."""
+        raise NotImplementedError
+
+
+class Written(Value):
+    """An array with a scalar for each element."""
+
+    def __init__(self, dtype: str, elements: Any, builder: Builder) -> None:
+        super().__init__(dtype, [index(n) for n in elements.shape])
+        self.elements = elements
+        self._builder = builder
+
+    def at(self, place: Index) -> Scalar:
+        """Return an element; at an index that is not constant, by comparing it with each one."""
+        elements: Any = self.elements
+        for axis, i in enumerate(place):
+            if isinstance(i, Const):
+                elements = np.take(elements, [i.value], axis)
+        rest = [(axis, i) for axis, i in enumerate(place) if not isinstance(i, Const)]
+        found: Scalar | None = None
+        for where in product(*[range(n) for n in elements.shape]):
+            element: Scalar = elements[where]
+            if found is None:
+                found = element
+                continue
+            test: Scalar | None = None
+            for axis, i in rest:
+                same = self._builder.op("equal", i, index(where[axis]), dtype="bool")
+                test = same if test is None else self._builder.op("and", test, same, dtype="bool")
+            assert test is not None
+            found = self._builder.op("select", test, element, found, dtype=self.dtype)
+        assert found is not None
+        return found
+
+
+class Computed(Value):
+    """An array whose elements are a function of their index.
+
+    ``cost`` counts the ops of an element.
+    """
+
+    def __init__(
+        self,
+        dtype: str,
+        shape: Sequence[Scalar],
+        at: At,
+        reads: frozenset[tuple[Buffer, bool]],
+        cost: int,
+    ) -> None:
+        super().__init__(dtype, shape)
+        self._at = at
+        self._reads = reads
+        self.cost = cost
+
+    @property
+    def reads(self) -> frozenset[tuple[Buffer, bool]]:
+        """The buffers that elements are read from."""
+        return self._reads
+
+    def at(self, place: Index) -> Scalar:
+        """Return an element, writing what computes it."""
+        return self._at(place)
+
+
+class Stored(Value):
+    """An array in a buffer, of which the first indices may be fixed."""
+
+    def __init__(self, buffer: Buffer, builder: Builder, first: Index = ()) -> None:
+        super().__init__(buffer.dtype, buffer.shape[len(first) :])
+        self.buffer = buffer
+        self.first = tuple(first)
+        self._builder = builder
+
+    @property
+    def reads(self) -> frozenset[tuple[Buffer, bool]]:
+        """The buffer."""
+        return frozenset({(self.buffer, True)})
+
+    def at(self, place: Index) -> Scalar:
+        """Return an element as it is now."""
+        return self._builder.load(self.buffer, (*self.first, *place))
+
+
+def unaligned(*values: Value) -> frozenset[tuple[Buffer, bool]]:
+    """Return what arrays read, if their elements are read at other indices."""
+    return frozenset([(buffer, False) for x in values for buffer, _ in x.reads])
+
+
+def stretched(value: Value, place: Index) -> Scalar:
+    """Return the element of an operand that broadcasts, for an index of the result."""
+    last = place[len(place) - len(value.shape) :]
+    ones = [isinstance(n, Const) and n.value == 1 for n in value.shape]
+    return value.at([ZERO if one else i for one, i in zip(ones, last, strict=True)])
+
+
+__all__ = ["At", "Computed", "Index", "Stored", "Value", "Written", "stretched", "unaligned"]

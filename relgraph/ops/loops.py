@@ -1,0 +1,331 @@
+"""Loops and choices as ops: a node has the graphs of its body for parameters.
+
+A body is a graph on inputs of its own.  :class:`Scan` runs its body a known number of times,
+:class:`WhileLoop` as long as a test holds, and :class:`Cond` runs one of two bodies.  What a body
+reads of the graph around it is an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.errors import DTypeError, ShapeError
+from relgraph.ir.cost import node_flops
+from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.op import Op
+from relgraph.ir.records import record
+from relgraph.ir.types import TensorType, TupleType, Type
+
+
+@record
+class Body:
+    """A graph that a loop or a choice runs.
+
+    Attributes
+    ----------
+    graph : FunctionGraph
+        Its inputs and results.
+    """
+
+    graph: FunctionGraph
+
+    def __repr__(self) -> str:
+        parts = [*self.graph.inputs, *self.graph.outputs]
+        return f"<body {hash(tuple([x.digest for x in parts])) & (2**64 - 1):016x}>"
+
+    @property
+    def types(self) -> list[TensorType]:
+        """The types of its results."""
+        return [x.type for x in self.graph.outputs]
+
+    @property
+    def flops(self) -> int:
+        """The floating-point operations of one run."""
+        return sum(map(node_flops, self.graph))
+
+    def runner(self) -> Callable[..., list[Any]]:
+        """Return the function that computes the results with NumPy, of one array for each input."""
+        order = self.graph.toposort()
+        steps = [(x, x.op.performer(x), x.inputs) for x in order if x.op is not None]
+        constants = {x: x.value for x in order if isinstance(x, Constant)}
+        constants |= {x: x.value for x in self.graph.outputs if isinstance(x, Constant)}
+        inputs, outputs = self.graph.inputs, self.graph.outputs
+
+        def run(*arrays: Any) -> list[Any]:
+            values: dict[Variable, Any] = {**constants, **dict(zip(inputs, arrays, strict=True))}
+            for node, perform, operands in steps:
+                values[node] = perform(*[values[x] for x in operands])
+            return [np.asarray(values[x]) for x in outputs]
+
+        return run
+
+
+class Loop(Op):
+    """An op with bodies."""
+
+    __slots__ = ()
+    returns_new_array = True
+    computes = False
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """Its bodies."""
+        return tuple([x for x in self.params if isinstance(x, Body)])
+
+    def with_bodies(self, bodies: Sequence[Body]) -> Loop:
+        """Return the op with other bodies, of equal inputs and types of results."""
+        rest = iter(bodies)
+        return type(self)(*[next(rest) if isinstance(x, Body) else x for x in self.params])  # type: ignore[no-any-return]
+
+
+class Scan(Loop):
+    """A loop that carries values along, reads a slice of sequences and stacks results.
+
+    The operands are the number of iterations, the first values that the loop carries, the sequences
+    and what the body reads besides.  The inputs of the body are the index, the values that the loop
+    carries, a slice of each sequence, and the rest; its results are the next values, then those
+    that are stacked.
+
+    Parameters
+    ----------
+    body : Body
+        What an iteration computes.
+    carries, sequences : int
+        How many values it carries, and how many sequences it reads.
+    size : int, str or None
+        The number of iterations, as far as it is known.
+    reverse : bool
+        Whether the index goes from the last element to the first.
+
+    References
+    ----------
+    The operation ``jax.lax.scan``, and PyTensor's ``Scan``.
+    """
+
+    __slots__ = ()
+    name = "scan"
+    parameters = ("body", "carries", "sequences", "size", "reverse")
+
+    def infer(self, *types: Any) -> Type:
+        """Return the types of the last values, and of the stacked results."""
+        body, carries, sequences, size, _ = self.params
+        length, *rest = types
+        if length.dtype.kind not in "iu" or length.ndim:
+            raise DTypeError(
+                f"scan: the number of iterations is an integer, not {length}",
+                fix="Pass length=, or sequences xs=.",
+            )
+        starts, slices = rest[:carries], rest[carries : carries + sequences]
+        for given, x in zip(slices, body.graph.inputs[1 + carries :], strict=False):
+            _check(TensorType(given.dtype, given.shape[1:]), x, "a slice of a sequence")
+            size = given.shape[0] if size is None else size
+        _check_all(starts, body.graph.inputs[1:], "the first value")
+        _check_all(body.types[:carries], body.graph.inputs[1:], "the next value")
+        stacked = [TensorType(x.dtype, (size, *x.shape)) for x in body.types[carries:]]
+        return TupleType([*(x.type for x in body.graph.inputs[1 : 1 + carries]), *stacked])
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy, one iteration after the other."""
+        return scanned(self, self.params[0].runner(), values)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost those of the body, for each iteration."""
+        size = self.params[3]
+        return self.params[0].flops * (size if isinstance(size, int) else 100)
+
+
+class WhileLoop(Loop):
+    """A loop that carries values along as long as a test of them holds.
+
+    The operands are the first values and what the bodies read besides, which are the inputs of both
+    bodies.
+
+    Parameters
+    ----------
+    test, body : Body
+        What decides whether to go on, and what computes the next values.
+    carries : int
+        How many values it carries.
+
+    References
+    ----------
+    The operation ``jax.lax.while_loop``.
+    """
+
+    __slots__ = ()
+    name = "while_loop"
+    parameters = ("test", "body", "carries")
+
+    def infer(self, *types: Any) -> Type:
+        """Return the types of the last values."""
+        _, body, carries = self.params
+        _check_all(types[:carries], body.graph.inputs, "the first value")
+        _check_all(body.types, body.graph.inputs, "the next value")
+        return TupleType([x.type for x in body.graph.inputs[:carries]])
+
+    def perform(self, *values: Any) -> Any:
+        """Compute with NumPy, one iteration after the other."""
+        test, body, carries = self.params
+        return repeated(test.runner(), body.runner(), carries, values)
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost those of 100 iterations."""
+        return 100 * (self.params[0].flops + self.params[1].flops)
+
+
+class Cond(Loop):
+    """The results of one of two bodies.
+
+    The operands are a truth and what the bodies read, which are the inputs of both bodies.
+
+    Parameters
+    ----------
+    then, other : Body
+        What is computed if the truth holds, and if not.
+
+    References
+    ----------
+    The operation ``jax.lax.cond``.
+    """
+
+    __slots__ = ()
+    name = "cond"
+    parameters = ("then", "other")
+
+    def infer(self, *types: Any) -> Type:
+        """Return the types of the results, as far as the bodies agree."""
+        then, other = self.params
+        if types[0].dtype.kind != "b" or types[0].ndim:
+            raise DTypeError(
+                f"cond: the truth is a bool without dimensions, not {types[0]}",
+                fix="Compare first, for instance x > 0.",
+            )
+        pairs = zip(then.types, other.types, strict=True)
+        return TupleType([joined(a, b, "a result of cond") for a, b in pairs])
+
+    def perform(self, *values: Any) -> Any:
+        """Compute the body that is chosen."""
+        then, other = self.params
+        chosen = then if values[0] else other
+        return tuple([np.array(x) for x in chosen.runner()(*values[1:])])
+
+    def flops(self, types: tuple[Any, ...], result: Any) -> int:
+        """Cost those of the larger body."""
+        return max(self.params[0].flops, self.params[1].flops)
+
+
+def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) -> tuple[Any, ...]:
+    """Run the iterations of a scan.
+
+    Parameters
+    ----------
+    op : Scan
+        The op.
+    run : callable
+        Computes its body, of an array for each input.
+    values : sequence of array
+        The operands.
+
+    Returns
+    -------
+    tuple of array
+        The last values, and the stacked results.
+
+    Raises
+    ------
+    ShapeError
+        For sequences of another length.
+    """
+    body, carries, sequences, _, reverse = op.params
+    length = int(values[0])
+    carried = [np.array(x) for x in values[1 : 1 + carries]]
+    slices = values[1 + carries : 1 + carries + sequences]
+    rest = values[1 + carries + sequences :]
+    for x in slices:
+        if len(x) != length:
+            raise ShapeError(
+                f"a scan of {length} iterations reads a sequence of length {len(x)}",
+                fix="Pass sequences of one length.",
+            )
+    stacked: list[Any] = []
+    for i in reversed(range(length)) if reverse else range(length):
+        results = run(np.int64(i), *carried, *[x[i] for x in slices], *rest)
+        carried = list(results[:carries])
+        if not stacked:
+            stacked = [np.empty((length, *np.shape(y)), y.dtype) for y in results[carries:]]
+        for ys, y in zip(stacked, results[carries:], strict=True):
+            ys[i] = y
+    if length <= 0:
+        shapes = [(0, *[n if isinstance(n, int) else 0 for n in x.shape]) for x in body.types]
+        stacked = [np.empty(shape, x.dtype) for shape, x in zip(shapes, body.types, strict=True)][
+            carries:
+        ]
+    return (*[np.array(x) for x in carried], *stacked)
+
+
+def repeated(
+    test: Callable[..., Sequence[Any]],
+    run: Callable[..., Sequence[Any]],
+    carries: int,
+    values: Sequence[Any],
+) -> tuple[Any, ...]:
+    """Run the iterations of a ``while`` loop.
+
+    Parameters
+    ----------
+    test, run : callable
+        Compute its bodies, of an array for each input.
+    carries : int
+        How many values it carries.
+    values : sequence of array
+        The operands.
+
+    Returns
+    -------
+    tuple of array
+        The last values.
+    """
+    carried, rest = [np.array(x) for x in values[:carries]], values[carries:]
+    while test(*carried, *rest)[0]:
+        carried = list(run(*carried, *rest))
+    return tuple([np.array(x) for x in carried])
+
+
+def joined(a: TensorType, b: TensorType, what: str) -> TensorType:
+    """Return the type of values that are of one of two types.
+
+    Raises
+    ------
+    DTypeError, ShapeError
+        For different dtypes, ranks or sizes.
+    """
+    if a.dtype != b.dtype:
+        raise DTypeError(
+            f"{what} is {a} on one side, and {b} on the other",
+            fix="Convert one of them with .astype(...).",
+        )
+    pairs = list(zip(a.shape, b.shape, strict=False))
+    if a.ndim != b.ndim or any(
+        isinstance(x, int) and isinstance(y, int) and x != y for x, y in pairs
+    ):
+        raise ShapeError(
+            f"{what} is {a} on one side, and {b} on the other",
+            fix="Give both the same shape.",
+        )
+    return TensorType(a.dtype, [x if x == y else None for x, y in pairs])
+
+
+def _check(given: TensorType, wanted: Input, what: str) -> None:
+    joined(given, wanted.type, f"{what} {wanted.name!r}")
+
+
+def _check_all(given: Iterable[TensorType], wanted: Iterable[Input], what: str) -> None:
+    for x, y in zip(given, wanted, strict=False):
+        _check(x, y, what)
+
+
+__all__ = ["Body", "Cond", "Loop", "Scan", "WhileLoop", "joined", "repeated", "scanned"]
