@@ -257,23 +257,25 @@ class _Bodies:
 
 
 def _read(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
-    """Return the nodes that do not depend on inputs, and that nodes which do, or outputs, read."""
+    """Return the nodes that do not depend on inputs, and that nodes which do, or outputs, read.
+
+    Views that do not depend on inputs, and small constants, are part of the body.
+    """
     inside = set(inputs)
-    read: dict[Variable, None] = {}
-
-    def note(x: Variable) -> None:
-        if x not in inside and not (isinstance(x, Constant) and x.value.size <= SMALL):
-            read[x] = None
-
     for node in toposort(outputs):
         if not inside.isdisjoint(node.inputs):
             inside.add(node)
-    for node in toposort(outputs):
-        if node in inside:
-            for x in node.inputs:
-                note(x)
-    for node in outputs:
-        note(node)
+    read: dict[Variable, None] = {}
+    stack = [x for node in toposort(outputs) if node in inside for x in node.inputs]
+    stack = [*outputs, *stack][::-1]
+    while stack:
+        x = stack.pop()
+        if x in inside or (isinstance(x, Constant) and x.value.size <= SMALL):
+            continue
+        if x.op is not None and x.op.view and x.op.rearranges:
+            stack.extend(x.inputs[::-1])
+        else:
+            read[x] = None
     return list(read)
 
 

@@ -218,6 +218,11 @@ class Cond(Loop):
         return max(self.params[0].flops, self.params[1].flops)
 
 
+def is_loop(node: Variable) -> bool:
+    """Return True for an application of an op with bodies."""
+    return isinstance(node.op, Loop)
+
+
 def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) -> tuple[Any, ...]:
     """Run the iterations of a scan.
 
@@ -328,4 +333,4 @@ def _check_all(given: Iterable[TensorType], wanted: Iterable[Input], what: str) 
         _check(x, y, what)
 
 
-__all__ = ["Body", "Cond", "Loop", "Scan", "WhileLoop", "joined", "repeated", "scanned"]
+__all__ = ["Body", "Cond", "Loop", "Scan", "WhileLoop", "is_loop", "joined", "repeated", "scanned"]

@@ -43,6 +43,7 @@ from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
+from relgraph.ops.loops import is_loop
 from relgraph.settings import config
 
 ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
@@ -276,7 +277,8 @@ class NumbaProgram(Program):
             function = numpy_api.silent(function)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
-            taped = Taped(main, self.steps, bound, constants, into=into, lone=lone)
+            loops = {x: namespace[name] for name, x in main.calls.items() if is_loop(x)}
+            taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
         except Untaped:
             return _Direct(function, pairs)
         if lone is not None:

@@ -15,7 +15,7 @@ from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
-from relgraph.lowering.loops.build import LoopFunction, written_loop
+from relgraph.lowering.loops.build import FAILED, LoopFunction, written_loop
 from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, repeated, scanned
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class LoopCall:
     ----------
     compiled : LoopFunction or None
         The function that computes it; None if bodies run from Python.
+    kernel : callable
+        What calls the function.
     """
 
     def __init__(self, node: Variable, backend: NumbaBackend) -> None:
@@ -37,7 +39,7 @@ class LoopCall:
         self._slow: Callable[..., Any] | None = None
         self._backend = backend
         if self.compiled is not None:
-            self._kernel = _kernel(self.compiled)
+            self.kernel = _kernel(self.compiled)
 
     def __call__(self, *operands: Any) -> tuple[Array, ...]:
         """Return the results."""
@@ -53,16 +55,16 @@ class LoopCall:
         arrays = [_ready(x) for x in operands]
         integers = [arrays[i].shape[axis] for i, axis in loop.integers]
         scratch = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.scratch]
-        status = np.zeros(2, np.int64)
+        status = np.empty(1, np.int64)
         while True:
             results = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.results]
-            self._kernel(1, *integers, *arrays, *results, *scratch, status)
-            if status[0]:
-                return None
-            if not status[1]:
+            read = [arrays[i] for i in loop.operands]
+            self.kernel(1, *integers, *read, *results, *scratch, status)
+            if not status[0]:
                 return tuple(results)
+            if status[0] & FAILED:
+                return None
             arrays[: len(results)] = results  # a ``while`` loop goes on
-            status[1] = 0
 
     def _by_bodies(self, operands: Sequence[Any]) -> tuple[Array, ...]:
         """Run the bodies from Python; checks that fail raise their errors."""

@@ -18,7 +18,7 @@ from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import DTYPES
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key
-from relgraph.ops.loops import Loop
+from relgraph.ops.loops import is_loop
 
 if TYPE_CHECKING:
     from relgraph.backends.numba.compiler import NumbaBackend
@@ -52,7 +52,7 @@ def namespace_of(
 
 
 def _call(node: Variable, overwrite: bool, backend: NumbaBackend) -> Callable[..., Any]:
-    return LoopCall(node, backend) if isinstance(node.op, Loop) else OpCall(node, overwrite)
+    return LoopCall(node, backend) if is_loop(node) else OpCall(node, overwrite)
 
 
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from relgraph.backends.base import Array
 from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
+from relgraph.backends.numba.loop_calls import LoopCall
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.native_memory import MOST_DIMENSIONS
 from relgraph.backends.numba.tape_layout import (
@@ -26,7 +28,10 @@ from relgraph.backends.numba.tape_layout import (
     Tape,
 )
 from relgraph.ir.node import Input, Variable
+from relgraph.ir.op import GetItem
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
+from relgraph.lowering.loops.build import Array as LoopArray
+from relgraph.lowering.loops.nodes import Const
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
 from relgraph.lowering.targets import Update
@@ -43,7 +48,7 @@ from relgraph.lowering.views import (
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
-from relgraph.ops.shape import BroadcastTo, Reshape
+from relgraph.ops.shape import BroadcastTo, Dim, Reshape
 
 Line = list[int | tuple[str, int]]
 """A step of the bytecode; a pair is the kind of a value and its number among those."""
@@ -76,6 +81,7 @@ class Taped:
         kernels: Mapping[Kernel, Callable[..., Any]],
         constants: Mapping[Any, Array],
         *,
+        loops: Mapping[Variable, LoopCall] = MappingProxyType({}),
         into: bool = False,
         lone: Lone | None = None,
     ) -> None:
@@ -84,6 +90,8 @@ class Taped:
         self.takes = main.memory.takes
         self.overwrites = main.overwrites
         self.kernels = kernels
+        self.loops = loops
+        self._items: dict[Variable, list[tuple[str, int]]] = {}  # the results of loops
         self.constants = constants
         self.position = {x: i for i, x in enumerate(graph.inputs)}
         places = graph.outputs if into else ()
@@ -117,7 +125,8 @@ class Taped:
         for step in self.steps:
             self.tape.step(*(x if isinstance(x, int) else first[x[0]] + x[1] for x in step))
         results = None if self.into else self.results
-        return self.tape.bound(address, results, main, list(self.kernels.values()))
+        kept = [*self.kernels.values(), *[x.kernel for x in self.loops.values()]]
+        return self.tape.bound(address, results, main, kept)
 
     def _result(self, x: Variable) -> None:
         """Make a new array of the memory of a result, with the axes that a view gives it."""
@@ -176,7 +185,7 @@ class Taped:
         for check in self.sizes.checks.get(step, ()):
             self.steps.append([EQUAL, *map(self._term, check.terms)])
         if not isinstance(step, Kernel):
-            (self._dot if is_dot(step.node) else self._view)(step.node)
+            self._call(step.node)
             return
         for x, part in step.reductions:
             if x.op.nonempty:  # type: ignore[union-attr]
@@ -213,6 +222,45 @@ class Taped:
         self.steps.append(line)
         first = len(self.position)
         self._written.update(self.places[x] - first for x in step.results if x in self.places)
+
+    def _call(self, x: Variable) -> None:
+        if x in self.loops:
+            self._loop(x, self.loops[x])
+        elif isinstance(x.op, GetItem) and x.inputs[0] in self._items:
+            self.numbers[x] = self._items[x.inputs[0]][x.op.params[0]]
+        elif isinstance(x.op, Dim):
+            pass  # loops read sizes from arrays; any other reader finds no value
+        else:
+            (self._dot if is_dot(x) else self._view)(x)
+
+    def _loop(self, x: Variable, call: LoopCall) -> None:
+        """Add the steps that run a loop, and leave the call if it did not end."""
+        loop = call.compiled
+        if loop is None or self.into:
+            raise Untaped
+        terms = [self._sizes(x.inputs[i])[axis] for i, axis in loop.integers]
+        known = dict(zip(loop.function.integers[1:], terms, strict=True))
+
+        def memory(array: LoopArray) -> tuple[str, int]:
+            sizes = [
+                self.tape.number(n.value) if isinstance(n, Const) else known.get(n)  # type: ignore[call-overload]
+                for n in array.shape
+            ]
+            if None in sizes:
+                raise Untaped
+            return "memory", self.tape.memory(np.dtype(array.dtype), sizes)
+
+        if not all([in_order(x.inputs[i]) for i in loop.operands]):
+            raise Untaped
+        self._items[x] = [memory(array) for array in loop.results]
+        scratch = [memory(array) for array in loop.scratch]
+        status = ("memory", self.tape.memory(np.dtype("int64"), [self.tape.number(1)]))
+        line: Line = [RUN, int(table_of(call.kernel).ctypes.data)]
+        for term in (self.tape.number(1), *terms):
+            line += [1, term]
+        line += [self._value(x.inputs[i]) for i in loop.operands]
+        self.steps.append([*line, *self._items[x], *scratch, status])
+        self._leave([WITHIN, status, self.tape.number(1)])
 
     def _target(self, update: Update) -> tuple[str, int]:
         """Return what a kernel writes an update to: a copy, unless it overwrites the array."""

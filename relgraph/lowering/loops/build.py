@@ -32,6 +32,7 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Store,
     Var,
+    buffers_of,
     const,
     index,
 )
@@ -46,6 +47,7 @@ STATEMENTS = 6000  # of a function, since LLVM's time grows with them
 CONSTANT = 64  # elements of a constant
 STACK = 4096  # elements of an array on the stack
 CHEAP = 2  # ops of an element that is computed again for each reader
+FAILED, GOES_ON = 1, 2  # what the status is made of: a check, or a ``while`` loop
 ROUNDS = 1 << 20  # iterations of a ``while`` loop before its caller looks for signals
 ONCE = Var("once", "int64")  # the length of the range that a call runs: functions run once
 MOST = 1 << 30  # iterations of a ``while`` loop within another loop
@@ -66,8 +68,8 @@ class LoopFunction:
     Attributes
     ----------
     function : Function
-        Its arrays are the operands, the results, arrays for its own use, and the status: an int64
-        that is 1 after a check has failed, and one that is 1 if a ``while`` loop has to go on.
+        Its arrays are the operands that it reads, the results, arrays for its own use, and the
+        status: an int64, which is 0 if the results are complete.
     integers : tuple of (int, int)
         The operand and the axis of each integer.
     operands : tuple of int
@@ -173,7 +175,8 @@ class GraphWriter:
         self.scratch: list[Buffer] = []
         self.frames: list[_Frame] = []
         self.depth = 0
-        self.status = Buffer("status", "int64", (index(2),))
+        self.status = Buffer("status", "int64", (ONE,))
+        self.builder.store(self.status, (ZERO,), ZERO)
 
     def function(self, name: str) -> LoopFunction:
         """Return the function."""
@@ -190,14 +193,16 @@ class GraphWriter:
                 self.store(value, Stored(target, self.builder))
         results = tuple([Array(t.dtype, t.shape) for t in targets])
         scratch = tuple([Array(b.dtype, b.shape) for b in self.scratch])
-        arrays = (*buffers.values(), *targets, *self.scratch, self.status)
         body = self.builder.body
+        used = buffers_of(body)
+        read = tuple([i for i, buffer in buffers.items() if buffer in used])
+        arrays = (*[buffers[i] for i in read], *targets, *self.scratch, self.status)
         function = Function(name, (ONCE, *self.integers), arrays, body)
         definitions = {s.var: s.value for s in body if isinstance(s, Let)}
         loop = LoopFunction(
             function,
             tuple(self.integers.values()),
-            tuple(buffers),
+            read,
             results,
             scratch,
             definitions,
@@ -415,7 +420,7 @@ class GraphWriter:
         """Set the flag if a test holds."""
         if isinstance(test, Const) and not test.value:
             return
-        self.builder.write(If(test, (Store(self.status, (ZERO,), ONE),), ()))
+        self.builder.write(If(test, (Store(self.status, (ZERO,), index(FAILED)),), ()))
 
     # Graphs.
 
@@ -553,7 +558,8 @@ class GraphWriter:
         if targets is None:
             self.fail_if(over)
         else:
-            b.write(If(over, (Store(self.status, (ONE,), ONE),), ()))
+            status = b.add(b.load(self.status, (ZERO,)), index(GOES_ON))
+            b.write(If(over, (Store(self.status, (ZERO,), status),), ()))
         return carry.values(last)
 
     def _cond(

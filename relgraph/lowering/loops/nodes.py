@@ -281,6 +281,23 @@ class Function(Node):
     body: Body
 
 
+def buffers_of(body: Body) -> set[Buffer]:
+    """Return the buffers that statements read or write, those on the stack included."""
+    seen: set[Node] = set()
+    buffers: set[Buffer] = set()
+    stack: list[Any] = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend(node)
+        elif isinstance(node, Buffer):
+            buffers.add(node)
+        elif isinstance(node, Node) and node not in seen:
+            seen.add(node)
+            stack.extend(node.values)
+    return buffers
+
+
 def const(value: Any, dtype: str) -> Const:
     """Return a constant: a number, rounded to the dtype."""
     if dtype == "bool":
@@ -295,5 +312,5 @@ def index(value: int | Scalar) -> Scalar:
 
 __all__ = [
     "PRIMITIVES", "Body", "Buffer", "Carry", "Const", "Function", "If", "Let", "Load", "Loop",
-    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Var", "While", "const", "index",
+    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Var", "While", "buffers_of", "const", "index",
 ]  # fmt: skip
