@@ -14,11 +14,14 @@ import numpy as np
 
 from relgraph.errors import DTypeError, ShapeError
 from relgraph.ir.cost import node_flops
-from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant, Input, Variable
-from relgraph.ir.op import Op
+from relgraph.ir.graph import FunctionGraph, substitute, toposort
+from relgraph.ir.node import Constant, Input, Variable, make_input
+from relgraph.ir.op import GetItem, Op
 from relgraph.ir.records import record
 from relgraph.ir.types import TensorType, TupleType, Type
+
+
+SMALL = 64  # elements up to which a constant is part of a body, rather than an operand
 
 
 @record
@@ -218,6 +221,66 @@ class Cond(Loop):
         return max(self.params[0].flops, self.params[1].flops)
 
 
+def results_of(node: Variable) -> list[Variable]:
+    """Return the results of an application of a loop."""
+    return [GetItem(i)(node) for i in range(len(node.type.items))]
+
+
+def closed(
+    graphs: Iterable[tuple[Sequence[Input], Sequence[Variable]]], names: Sequence[str]
+) -> tuple[list[Body], list[Variable]]:
+    """Return bodies of equal inputs, and the operands that they read besides their own inputs.
+
+    Parameters
+    ----------
+    graphs : iterable of (sequence of Input, sequence of Variable)
+        The inputs and results of each body.
+    names : sequence of str
+        The names of these inputs in the bodies, so that equal bodies are equal graphs.
+
+    Returns
+    -------
+    tuple of list of Body and list of Variable
+        The inputs for the operands follow the others.
+    """
+    pairs = [(list(inputs), list(outputs)) for inputs, outputs in graphs]
+    captured: dict[Variable, Input] = {}
+    for inputs, outputs in pairs:
+        for x in _read(inputs, outputs):
+            if x not in captured:
+                captured[x] = make_input(f"operand_{len(captured)}", x.type)
+    bodies = []
+    for inputs, outputs in pairs:
+        own = [make_input(name, x.type) for name, x in zip(names, inputs, strict=True)]
+        images: dict[Variable, Variable] = {**captured, **dict(zip(inputs, own, strict=True))}
+        results = list(substitute(outputs, images))
+        bodies.append(Body(FunctionGraph([*own, *captured.values()], results)))
+    return bodies, list(captured)
+
+
+def _read(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
+    """Return the nodes that do not depend on inputs, and that nodes which do, or outputs, read.
+
+    Views that do not depend on inputs, and small constants, are part of the body.
+    """
+    inside = set(inputs)
+    for node in toposort(outputs):
+        if not inside.isdisjoint(node.inputs):
+            inside.add(node)
+    read: dict[Variable, None] = {}
+    stack = [x for node in toposort(outputs) if node in inside for x in node.inputs]
+    stack = [*outputs, *stack][::-1]
+    while stack:
+        x = stack.pop()
+        if x in inside or (isinstance(x, Constant) and x.value.size <= SMALL):
+            continue
+        if x.op is not None and x.op.view and x.op.rearranges:
+            stack.extend(x.inputs[::-1])
+        else:
+            read[x] = None
+    return list(read)
+
+
 def is_loop(node: Variable) -> bool:
     """Return True for an application of an op with bodies."""
     return isinstance(node.op, Loop)
@@ -333,4 +396,16 @@ def _check_all(given: Iterable[TensorType], wanted: Iterable[Input], what: str) 
         _check(x, y, what)
 
 
-__all__ = ["Body", "Cond", "Loop", "Scan", "WhileLoop", "is_loop", "joined", "repeated", "scanned"]
+__all__ = [
+    "Body",
+    "Cond",
+    "Loop",
+    "Scan",
+    "WhileLoop",
+    "closed",
+    "is_loop",
+    "joined",
+    "repeated",
+    "results_of",
+    "scanned",
+]
