@@ -417,7 +417,9 @@ def _cond(true_fun: Any, false_fun: Any, operands: Any, pred: Any) -> Any:
         results.append(traced.result)
         graphs.append((traced.inputs, traced.nodes(traced.result)))
     _same_structure(results[0], results[1], "the result of the second function")
-    (then, other), captured = closed(graphs, [f"argument_{i}" for i in range(len(leaves))])
+    (then, other), captured = closed(
+        graphs, [f"argument_{i}" for i in range(len(leaves))], whole=True
+    )
     nodes = results_of(Cond(then, other)(test, *leaves, *captured))
     return _like(results[0], nodes)
 

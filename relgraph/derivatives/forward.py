@@ -46,6 +46,11 @@ def jvp(
     """
     order = toposort(outputs)
     varying, images = active(order, tangents), dict(tangents)
+    needed = set(outputs)  # others may have no differential, such as the sign of a determinant
+    for y in reversed(order):
+        if y in needed and y in varying:
+            needed.update(y.inputs)
+    varying &= needed
     parts: dict[Variable, list[Variable | None]] = {}  # the tangents of the results of loops
     for y in order:
         if is_loop(y) and y in varying:

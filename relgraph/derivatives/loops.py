@@ -1,8 +1,8 @@
 """Derivatives of loops and choices: loops and choices over the derivatives of their bodies.
 
 The tangents of what a scan carries are carried beside it.  Its pullback is a scan in the other
-direction, which carries cotangents; it reads what the scan carried into each iteration, and computes
-an iteration again.
+direction, which carries cotangents; it reads what the scan carried into each iteration, and
+computes an iteration again.
 
 References
 ----------
@@ -165,8 +165,8 @@ def cotangents(
         return _cond_cotangents(node, above, varies, vjp)
     if isinstance(op, WhileLoop):
         raise DerivativeError(
-            "while_loop has no derivative in reverse mode: the number of iterations is not known, so "
-            "nobody knows how many values to keep",
+            "while_loop has no derivative in reverse mode, because the number of its iterations, "
+            "whose values are to be kept, is not known",
             {"loop": node},
             "Use rg.scan or rg.fori_loop, or rg.jvp for the derivative along a direction.",
         )
@@ -288,7 +288,7 @@ def _scan(
 
 
 def _chosen(graphs: Sequence[tuple[Sequence[Input], Nodes]], operands: Sequence[Any]) -> Nodes:
-    bodies, others = closed(graphs, [f"x_{i}" for i in range(len(graphs[0][0]))])
+    bodies, others = closed(graphs, [f"x_{i}" for i in range(len(graphs[0][0]))], whole=True)
     return results_of(Cond(*bodies)(*operands, *others))
 
 

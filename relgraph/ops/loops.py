@@ -20,7 +20,6 @@ from relgraph.ir.op import GetItem, Op
 from relgraph.ir.records import record
 from relgraph.ir.types import TensorType, TupleType, Type
 
-
 SMALL = 64  # elements up to which a constant is part of a body, rather than an operand
 
 
@@ -227,7 +226,10 @@ def results_of(node: Variable) -> list[Variable]:
 
 
 def closed(
-    graphs: Iterable[tuple[Sequence[Input], Sequence[Variable]]], names: Sequence[str]
+    graphs: Iterable[tuple[Sequence[Input], Sequence[Variable]]],
+    names: Sequence[str],
+    *,
+    whole: bool = False,
 ) -> tuple[list[Body], list[Variable]]:
     """Return bodies of equal inputs, and the operands that they read besides their own inputs.
 
@@ -237,6 +239,9 @@ def closed(
         The inputs and results of each body.
     names : sequence of str
         The names of these inputs in the bodies, so that equal bodies are equal graphs.
+    whole : bool
+        Whether bodies compute all that they need of the inputs of the graph around them, because
+        one of them does not run.
 
     Returns
     -------
@@ -246,7 +251,7 @@ def closed(
     pairs = [(list(inputs), list(outputs)) for inputs, outputs in graphs]
     captured: dict[Variable, Input] = {}
     for inputs, outputs in pairs:
-        for x in _read(inputs, outputs):
+        for x in _read(inputs, outputs, whole):
             if x not in captured:
                 captured[x] = make_input(f"operand_{len(captured)}", x.type)
     bodies = []
@@ -258,7 +263,7 @@ def closed(
     return bodies, list(captured)
 
 
-def _read(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
+def _read(inputs: Sequence[Variable], outputs: Sequence[Variable], whole: bool) -> list[Variable]:
     """Return the nodes that do not depend on inputs, and that nodes which do, or outputs, read.
 
     Views that do not depend on inputs, and small constants, are part of the body.
@@ -274,7 +279,8 @@ def _read(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Varia
         x = stack.pop()
         if x in inside or (isinstance(x, Constant) and x.value.size <= SMALL):
             continue
-        if x.op is not None and x.op.view and x.op.rearranges:
+        is_view = x.op is not None and x.op.view and x.op.rearranges
+        if is_view or (whole and x.inputs and not isinstance(x.op, GetItem)):
             stack.extend(x.inputs[::-1])
         else:
             read[x] = None

@@ -1,0 +1,131 @@
+"""Rewriting of loops: their bodies are rewritten as the graph around them is.
+
+What a body computes of values that are the same in each iteration leaves the loop.  Scans that
+carry the same values are one, which stacks the results of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relgraph.ir.graph import FunctionGraph, substitute, toposort
+from relgraph.ir.infix import brief
+from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
+from relgraph.ops.loops import Body, Cond, Scan, closed, is_loop
+from relgraph.rewriting.derivation.passes import LISTENER, told
+from relgraph.rewriting.driver import RUNNER
+
+Outputs = tuple[Variable, ...]
+Run = Callable[[Outputs], Outputs]
+
+
+def rewritten(outputs: Outputs, run: Run, run_body: Run) -> Outputs:
+    """Rewrite a graph, and the bodies of its loops.
+
+    Parameters
+    ----------
+    outputs : tuple of Variable
+        The graph.
+    run, run_body : callable
+        Rewrite the outputs of the graph, and those of a body.
+
+    Returns
+    -------
+    tuple of Variable
+        The outputs of the rewritten graph.
+    """
+    if not any(map(is_loop, toposort(outputs))):
+        return run(outputs)
+    new = run(_merged(outputs))
+    before = new
+    changes: dict[Variable, Variable] = {}
+    lines: list[str] = []
+    for node in toposort(new):
+        if is_loop(node):
+            changes |= _with_bodies(node, run_body, lines)
+    new = substitute(new, changes) if changes else new
+    told("loop_bodies", before, new, lines)
+    return new
+
+
+def _with_bodies(node: Variable, run: Run, lines: list[str]) -> dict[Variable, Variable]:
+    """Return the results of a loop, and those of the loop with its bodies rewritten."""
+    op: Any = node.op
+    own = _own_inputs(op)
+    first = len(node.inputs) - (len(op.bodies[0].graph.inputs) - own)
+    rest = node.inputs[first:]
+    graphs: list[tuple[Any, Sequence[Variable]]] = []
+    for body in op.bodies:
+        inputs = body.graph.inputs
+        results = _alone(run, body.graph.outputs)
+        lines += [
+            line
+            for old, new in zip(body.graph.outputs, results, strict=True)
+            if old is not new
+            for line in (f"    {brief(old)}", f"  = {brief(new)}")
+        ]
+        images = dict(zip(inputs[own:], rest, strict=True))
+        graphs.append((inputs[:own], substitute(results, images)))
+    names = [x.name for x in op.bodies[0].graph.inputs[:own]]
+    bodies, captured = closed(graphs, names, whole=isinstance(op, Cond))
+    new = op.with_bodies(bodies)(*node.inputs[:first], *captured)
+    if new is node:
+        return {}
+    return {GetItem(i)(node): GetItem(i)(new) for i in range(len(node.type.items))}
+
+
+def _own_inputs(op: Any) -> int:
+    """Return how many inputs of a body are not operands that stay the same.
+
+    What a choice computes stays in its bodies, since one of them does not run.
+    """
+    if isinstance(op, Cond):
+        return len(op.then.graph.inputs)
+    return int(op.carries + (1 + op.sequences if isinstance(op, Scan) else 0))
+
+
+def _alone(run: Run, outputs: Outputs) -> Outputs:
+    """Run a rewriter on a graph that is no part of a recorded derivation."""
+    listener, runner = LISTENER.set(None), RUNNER.set(None)
+    try:
+        return rewritten(outputs, run, run)
+    finally:
+        LISTENER.reset(listener)
+        RUNNER.reset(runner)
+
+
+def _merged(outputs: Outputs) -> Outputs:
+    """Return a graph in which scans that carry the same values are one."""
+    groups: dict[Any, list[Variable]] = {}
+    for node in toposort(outputs):
+        op: Any = node.op
+        if isinstance(op, Scan):
+            carried = op.body.graph.outputs[: op.carries]
+            key = (node.inputs, op.params[1:], op.body.graph.inputs, carried)
+            groups.setdefault(key, []).append(node)
+    changes: dict[Variable, Variable] = {}
+    for nodes in groups.values():
+        if len(nodes) > 1:
+            changes |= _joined(nodes)
+    return substitute(outputs, changes) if changes else outputs
+
+
+def _joined(nodes: Sequence[Variable]) -> dict[Variable, Variable]:
+    ops: list[Any] = [x.op for x in nodes]
+    n = ops[0].carries
+    carried = ops[0].body.graph.outputs[:n]
+    stacked = dict.fromkeys([y for op in ops for y in op.body.graph.outputs[n:]])
+    body = Body(FunctionGraph(ops[0].body.graph.inputs, [*carried, *stacked]))
+    whole = ops[0].with_bodies([body])(*nodes[0].inputs)
+    places = {y: n + i for i, y in enumerate(stacked)}
+    changes: dict[Variable, Variable] = {}
+    for node, op in zip(nodes, ops, strict=True):
+        for i in range(len(node.type.items)):
+            place = i if i < n else places[op.body.graph.outputs[i]]
+            changes[GetItem(i)(node)] = GetItem(place)(whole)
+    return changes
+
+
+__all__ = ["rewritten"]
