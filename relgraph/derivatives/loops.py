@@ -52,14 +52,16 @@ def tangents(node: Variable, along: Sequence[Variable | None], jvp: Forward) -> 
     inputs, n = body.graph.inputs, op.carries
     known = list(along[first:])
     varies = _varying(body, n, first, [t is not None for t in known])
-    own = [
+    own: Parts = [
         fresh_input("t", x.type) if v else None for x, v in zip(inputs[first:], varies, strict=True)
     ]
-    places = {x: t for x, t in zip(inputs[first:], own, strict=True) if t is not None}
-    results = jvp(body.graph.outputs, dict(places))
+    places: dict[Variable, Variable] = {
+        x: t for x, t in zip(inputs[first:], own, strict=True) if t is not None
+    }
+    results = jvp(body.graph.outputs, places)
     moving = [i for i in range(n) if varies[i]]
     stacked = [i for i in range(n, len(results)) if results[i] is not None]
-    starts = [zeros_like(node.inputs[first + i]) if known[i] is None else known[i] for i in moving]
+    starts = [_or_zeros(known[i], node.inputs[first + i]) for i in moving]
     following = [_or_zeros(results[i], body.graph.outputs[i]) for i in moving]
     if isinstance(op, WhileLoop):
         return _while_tangents(node, own, known, (moving, starts, following))
@@ -255,7 +257,7 @@ def _varying(body: Body, carries: int, first: int, varies: Sequence[bool]) -> li
     order = toposort(outputs)
     moves = [v and x.dtype.kind == "f" for v, x in zip(varies, inputs, strict=True)]
     while True:
-        moved = {x for x, v in zip(inputs, moves, strict=True) if v}
+        moved: set[Variable] = {x for x, v in zip(inputs, moves, strict=True) if v}
         for y in order:
             is_float = not isinstance(y.type, TensorType) or y.type.dtype.kind == "f"
             if is_float and not moved.isdisjoint(y.inputs):

@@ -20,6 +20,7 @@ from relgraph.ir.op import GetItem, Op
 from relgraph.ir.records import record
 from relgraph.ir.types import TensorType, TupleType, Type
 
+ITERATIONS = 100  # of a loop, for its cost, where nobody knows
 SMALL = 64  # elements up to which a constant is part of a body, rather than an operand
 
 
@@ -53,12 +54,13 @@ class Body:
         """Return the function that computes the results with NumPy, of one array for each input."""
         order = self.graph.toposort()
         steps = [(x, x.op.performer(x), x.inputs) for x in order if x.op is not None]
-        constants = {x: x.value for x in order if isinstance(x, Constant)}
+        constants: dict[Variable, Any] = {x: x.value for x in order if isinstance(x, Constant)}
         constants |= {x: x.value for x in self.graph.outputs if isinstance(x, Constant)}
         inputs, outputs = self.graph.inputs, self.graph.outputs
 
         def run(*arrays: Any) -> list[Any]:
-            values: dict[Variable, Any] = {**constants, **dict(zip(inputs, arrays, strict=True))}
+            values = dict(constants)
+            values.update(zip(inputs, arrays, strict=True))
             for node, perform, operands in steps:
                 values[node] = perform(*[values[x] for x in operands])
             return [np.asarray(values[x]) for x in outputs]
@@ -137,7 +139,7 @@ class Scan(Loop):
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost those of the body, for each iteration."""
         size = self.params[3]
-        return self.params[0].flops * (size if isinstance(size, int) else 100)
+        return int(self.params[0].flops * (size if isinstance(size, int) else ITERATIONS))
 
 
 class WhileLoop(Loop):
@@ -175,8 +177,8 @@ class WhileLoop(Loop):
         return repeated(test.runner(), body.runner(), carries, values)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost those of 100 iterations."""
-        return 100 * (self.params[0].flops + self.params[1].flops)
+        """Cost those of the bodies, for each iteration."""
+        return int(ITERATIONS * (self.params[0].flops + self.params[1].flops))
 
 
 class Cond(Loop):
@@ -217,7 +219,7 @@ class Cond(Loop):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost those of the larger body."""
-        return max(self.params[0].flops, self.params[1].flops)
+        return int(max(self.params[0].flops, self.params[1].flops))
 
 
 def results_of(node: Variable) -> list[Variable]:

@@ -131,9 +131,7 @@ class _Algebra:
         return a, right, sign
 
 
-def _matrices(
-    w: GraphWriter, dtype: str, operands: Sequence[Value]
-) -> tuple[_Algebra, list[Any]]:
+def _matrices(w: GraphWriter, dtype: str, operands: Sequence[Value]) -> tuple[_Algebra, list[Any]]:
     """Return the operands, written out, as arrays of scalars; the first one is a matrix."""
     arrays = []
     for x in operands:
