@@ -11,7 +11,7 @@ from typing import Any
 
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Variable
+from relgraph.ir.node import Variable, fresh_input
 from relgraph.ir.op import GetItem
 from relgraph.ops.loops import Body, Cond, Scan, closed, is_loop
 from relgraph.rewriting.derivation.passes import LISTENER, told
@@ -56,9 +56,12 @@ def _with_bodies(node: Variable, run: Run, lines: list[str]) -> dict[Variable, V
     own = _own_inputs(op)
     first = len(node.inputs) - (len(op.bodies[0].graph.inputs) - own)
     rest = node.inputs[first:]
+    inputs = op.bodies[0].graph.inputs
+    # Inputs of bodies have the same names on all levels, so those of this one get a stand-in.
+    stand_ins = [fresh_input(x.name, x.type) for x in inputs[:own]]
+    images: dict[Variable, Variable] = dict(zip(inputs, (*stand_ins, *rest), strict=True))
     graphs: list[tuple[Any, Sequence[Variable]]] = []
     for body in op.bodies:
-        inputs = body.graph.inputs
         results = _alone(run, body.graph.outputs)
         lines += [
             line
@@ -66,9 +69,8 @@ def _with_bodies(node: Variable, run: Run, lines: list[str]) -> dict[Variable, V
             if old is not new
             for line in (f"    {brief(old)}", f"  = {brief(new)}")
         ]
-        images = dict(zip(inputs[own:], rest, strict=True))
-        graphs.append((inputs[:own], substitute(results, images)))
-    names = [x.name for x in op.bodies[0].graph.inputs[:own]]
+        graphs.append((stand_ins, substitute(results, images)))
+    names = [x.name for x in inputs[:own]]
     bodies, captured = closed(graphs, names, whole=isinstance(op, Cond))
     new = op.with_bodies(bodies)(*node.inputs[:first], *captured)
     if new is node:

@@ -253,9 +253,10 @@ class GraphWriter:
         """Return the number of iterations, if the caller knows it."""
         if isinstance(op.size, int):
             return index(op.size)
-        if op.sequences:
-            return operands[1 + op.carries].shape[0]
-        raise Unsupported
+        if not op.sequences:
+            raise Unsupported
+        size: Scalar = operands[1 + op.carries].shape[0]
+        return size
 
     # Values.
 
