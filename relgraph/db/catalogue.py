@@ -25,9 +25,9 @@ from relgraph.rewriting.passes.blas import (
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
 from relgraph.rewriting.passes.distribution import Distribution
 from relgraph.rewriting.passes.lifting import IndexLifting
+from relgraph.rewriting.passes.loop_fission import LoopFission
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.merge import Merge
-from relgraph.rewriting.passes.loop_fission import LoopFission
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
 from relgraph.rewriting.passes.structured_products import StructuredProducts
 from relgraph.rewriting.rewriters import GraphRewriter

@@ -284,7 +284,7 @@ def _scan(
     """Return the results of a scan of which all inputs of the body are given."""
     n, m = kinds
     names = ["index", *(f"carry_{i}" for i in range(n)), *(f"slice_{i}" for i in range(m))]
-    names += [f"given_{i}" for i in range(len(inputs) - len(names))]
+    names += [f"operand_{i}" for i in range(len(inputs) - len(names))]
     (body,), others = closed([(inputs, outputs)], names)
     return results_of(Scan(body, n, m, *options)(*operands, *others))
 

@@ -252,10 +252,11 @@ def closed(
     """
     pairs = [(list(inputs), list(outputs)) for inputs, outputs in graphs]
     captured: dict[Variable, Input] = {}
+    first = sum([name.startswith("operand_") for name in names])
     for inputs, outputs in pairs:
         for x in _read(inputs, outputs, whole):
             if x not in captured:
-                captured[x] = make_input(f"operand_{len(captured)}", x.type)
+                captured[x] = make_input(f"operand_{first + len(captured)}", x.type)
     bodies = []
     for inputs, outputs in pairs:
         own = [make_input(name, x.type) for name, x in zip(names, inputs, strict=True)]

@@ -26,6 +26,7 @@ from relgraph.ops.shape import dim
 from relgraph.rewriting.batching import batched
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
+SMALL = 64  # elements of a matrix whose products stay in the loop, where they are written out
 FLOPS = 8  # for each element, from which an op is worth an array of its results
 
 
@@ -98,7 +99,7 @@ def _divided(node: Variable) -> dict[Variable, Variable]:
     results = substitute([*outputs[:n], *kept, *stacked], holes)
     new_inputs: Any = [*inputs[: 1 + n + m], *holes.values(), *rest]
     names = [*(x.name for x in old[: 1 + n]), *(f"slice_{i}" for i in range(m + len(holes)))]
-    names += [f"given_{i}" for i in range(len(rest))]
+    names += [f"operand_{i}" for i in range(len(rest))]
     (body,), others = closed([(new_inputs, results)], names)
     new = Scan(body, n, m + len(holes), op.size, op.reverse)(
         *node.inputs[: 1 + n + m], *[computed[x] for x in holes], *operands, *others
@@ -144,7 +145,8 @@ def _pays(root: Variable, within: Collection[Variable]) -> bool:
         if x not in inside or x in seen or x.op is None:
             continue
         seen.add(x)
-        if not (x.op.pointwise or x.op.rearranges or isinstance(x.op, Matmul | Reduction)):
+        product = isinstance(x.op, Matmul) and max([size(i.type) for i in x.inputs]) > SMALL
+        if not (product or x.op.pointwise or x.op.rearranges or isinstance(x.op, Reduction)):
             return False
         expensive = expensive or node_flops(x) >= FLOPS * max(1, size(x.type))
         waiting += x.inputs
