@@ -28,7 +28,7 @@ from relgraph.ops.indexing.update import IndexUpdate
 from relgraph.ops.loops import Scan, closed, results_of
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
-NODES = 200  # of a graph whose period is looked for
+NODES = 100  # of a graph whose period is looked for
 STEPS = 8  # that a loop has
 TRIED = 4  # periods
 LOOPS = 8  # of a graph
