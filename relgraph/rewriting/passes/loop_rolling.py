@@ -78,12 +78,12 @@ class Steps(NamedTuple):
 
     first: int
     period: int
-    count: int
+    number: int
 
     @property
     def end(self) -> int:
         """The place after the last node."""
-        return self.first + self.period * self.count
+        return self.first + self.period * self.number
 
 
 def _kind(node: Variable) -> Hashable:
@@ -115,7 +115,8 @@ def _periods(order: Sequence[Variable]) -> Iterator[Steps]:
 
 def _gap(places: Any, times: int) -> int:
     """Return the usual distance of a kind that a step has several times."""
-    return Counter((places[times:] - places[:-times]).tolist()).most_common(1)[0][0]
+    distances: list[int] = (places[times:] - places[:-times]).tolist()
+    return Counter(distances).most_common(1)[0][0]
 
 
 def _longest(same: Any) -> tuple[int, int]:
@@ -143,7 +144,7 @@ class _Rolled:
 
     def changes(self) -> dict[Variable, Variable]:
         """Return new nodes for those of the steps that others read; none if there is no scan."""
-        count, period = self.steps.count, self.steps.period
+        count, period = self.steps.number, self.steps.period
         ops = [self._node(0, i).op for i in range(period)]
         if all([op.pointwise or op.view for op in ops if op is not None]):
             return {}
@@ -175,7 +176,7 @@ class _Rolled:
 
     def _operand(self, i: int, k: int, images: Sequence[Variable]) -> Variable | None:
         """Return the operand of a node in the body, or None if steps do not agree about it."""
-        count, period = self.steps.count, self.steps.period
+        count, period = self.steps.number, self.steps.period
         operands = tuple([self._node(step, i).inputs[k] for step in range(count)])
         places = [self.place.get(x, -1) - self.steps.first - step * period
                   for step, x in enumerate(operands)]  # fmt: skip
@@ -205,7 +206,7 @@ class _Rolled:
 
     def _applied(self, i: int, operands: list[Variable]) -> Variable | None:
         """Return an application in the body, with numbers in keys that follow the index."""
-        ops: list[Any] = [self._node(step, i).op for step in range(self.steps.count)]
+        ops: list[Any] = [self._node(step, i).op for step in range(self.steps.number)]
         op = ops[0]
         if all([x is op for x in ops]):
             return apply(op, tuple(operands))
@@ -254,7 +255,7 @@ class _Rolled:
                     changes[self._node(step, i)] = Index((("int", step),))(values[i])
                 else:
                     changes[self._node(step, i)] = values[i]
-            if len(steps) == self.steps.count and i in stacked:
+            if len(steps) == self.steps.number and i in stacked:
                 whole[tuple([self._node(step, i) for step in steps])] = values[i]
         for node in self.graph:
             if isinstance(node.op, Stack) and node.op.params[0] == -node.ndim:
