@@ -246,7 +246,9 @@ class NumbaProgram(Program):
             direct = self._direct(self._written)
         if direct is None:
             return None
-        self._quick = kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
+        in_machine_code = isinstance(direct.run, BuiltinFunctionType)
+        test = kernels.guard(wanted, [*equal, *direct.pairs], numbers=in_machine_code)
+        self._quick = test, direct.run
         return self._quick
 
     def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
@@ -281,6 +283,8 @@ class NumbaProgram(Program):
             return _Direct(function, pairs)
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
+        if not into and any(x.ndim == 0 for x in main.graph.inputs):
+            function = _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
         return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
 
     def timed(self, arrays: Sequence[Array]) -> TimedRun:
@@ -311,6 +315,13 @@ class NumbaProgram(Program):
     ) -> Callable[..., Any] | None:
         """Return the call in machine code; None if the main function is Python code."""
         return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
+
+
+def _of_arrays(
+    function: Callable[..., Any], dtypes: Sequence[np.dtype[Any]]
+) -> Callable[..., Any]:
+    """Return a function that converts scalars and Python numbers to arrays first."""
+    return lambda *values: function(*map(np.asarray, values, dtypes))
 
 
 def _laid_out(

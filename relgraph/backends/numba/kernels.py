@@ -142,9 +142,10 @@ def guard(
     wanted: Sequence[tuple[np.dtype[Any] | None, int]],
     equal: Sequence[tuple[Source, Source]],
     places: Sequence[Collection[int]] = (),
+    numbers: bool = False,
 ) -> Callable[..., bool]:
     """Return a test of arguments: see :func:`relgraph.backends.numba.guard.bind_guard`."""
-    return bind_guard(_guard(), wanted, equal, places)
+    return bind_guard(_guard(), wanted, equal, places, numbers)
 
 
 @lru_cache(maxsize=1)
