@@ -102,8 +102,9 @@ done:
 """
 
 _VALUES = f"""
-; Where the element of a scalar or a Python number is: in the object itself, or, converted, in %own.
-define internal ptr @number(ptr %tape, i64 %at, ptr %object, ptr %type, ptr %own) noinline optsize {{
+; Where the element of a scalar or a Python number is: in the object, or, converted, in %own.
+define internal ptr @number(ptr %tape, i64 %at, ptr %object, ptr %type,
+                            ptr %own) noinline optsize {{
 entry:
   %inside = getelementptr i8, ptr %object, i64 16
   %type.n = ptrtoint ptr %type to i64
