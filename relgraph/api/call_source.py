@@ -9,6 +9,7 @@ its general call.  Where arguments are not like those of the trace, the source r
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType
 from typing import Any
@@ -38,6 +39,13 @@ OTHER = object()
 """What the source returns for other arguments."""
 
 _MOST_FLOAT32 = float(np.finfo("float32").max)
+_SYMBOLS: dict[Any, str] = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.pow: "**",
+}
 
 
 class CannotTakeApart(Exception):
@@ -155,6 +163,9 @@ class CallSource:
         operands = [
             self._slots[x.slot] if type(x) is Slot else self._constant(x) for x in step.operands
         ]
+        symbol = _SYMBOLS.get(step.function)
+        if symbol is not None:
+            return f" {symbol} ".join(operands)
         if isinstance(step.function, Within):
             return f"{step.function.low} <= {operands[0]} <= {step.function.high}"
         return f"{self._constant(step.function)}({', '.join(operands)})"
@@ -192,7 +203,7 @@ class CallSource:
         arrays = [x for x, _ in self._arrays]
         numbers = [self._number(slot, dtype) for slot, dtype in feeds]
         converted = [
-            f"fed({x}, {self._constant(dtype)})"
+            f"array({x})" if dtype == "float64" else f"fed({x}, {self._constant(dtype)})"
             for x, (_, dtype) in zip(numbers, feeds, strict=True)
         ]
         if updates is not None:
@@ -203,7 +214,7 @@ class CallSource:
         if updates is not None:
             self._leave_if("aliases(x)")
         self._lines.append(f"r = function({', '.join(arrays + converted)})")
-        self._namespace |= {"function": function, "fed": fed}
+        self._namespace |= {"function": function, "fed": fed, "array": np.array}
         if function.has_entry:
             run = self._namespace["run"] = function.entry(lambda *args: OTHER)
             numbers = numbers if isinstance(run, BuiltinFunctionType) else converted
@@ -211,7 +222,10 @@ class CallSource:
             outputs = function.graph.outputs
             parts = [f"r[{i}]{'[()]' * (x.ndim == 0)}" for i, x in enumerate(outputs)]
             self._lines = ["    " + line for line in self._lines]
-            self._lines += ["else:", f"    r = ({', '.join(parts) if len(parts) > 1 else 'r,'})"]
+            if len(parts) == 1:
+                self._lines += ["else:", "    r = (r,)"]
+            elif any(x.ndim == 0 for x in outputs):
+                self._lines += ["else:", f"    r = ({', '.join(parts)})"]
         self._lines = quick + self._lines
         if updates is not None:
             self._lines.append("r = written(r, x)")

@@ -113,18 +113,20 @@ class Updates:
         targets = [arrays[i] for i in self.indices]
         if len(values) == len(targets) and all(map(operator.is_, values, targets)):
             return values
-        destinations = [*targets, *[None] * (len(values) - len(targets))]
         # A program may return values in the memory of arguments that it may overwrite.
-        safe = [
-            x.copy()
-            if isinstance(x, np.ndarray)
-            and any(np.may_share_memory(x, t) for t in targets if t is not target)
-            else x
-            for x, target in zip(values, destinations, strict=True)
-        ]
-        with np.errstate(over="ignore"):
-            for x, target in zip(safe, targets, strict=False):
-                if x is not target:
+        safe = list(values)
+        for i, x in enumerate(values):
+            for j, target in enumerate(targets):
+                if i != j and isinstance(x, np.ndarray) and np.may_share_memory(x, target):
+                    safe[i] = x.copy()
+                    break
+        for x, target in zip(safe, targets, strict=False):
+            if x is target:
+                continue
+            if x.dtype == target.dtype:
+                np.copyto(target, x)
+            else:
+                with np.errstate(over="ignore"):
                     np.copyto(target, x, casting="same_kind")
         return safe
 

@@ -141,6 +141,7 @@ class NumberTrace(Generic[Program]):
         self._taken: set[str] = set()
         self._known: set[int] = set()
         self._steps: Steps = []
+        self._results: dict[Hashable, int] = {}
         self._asked: list[tuple[Steps, int]] = []
 
     def new_name(self, name: str) -> str:
@@ -157,7 +158,7 @@ class NumberTrace(Generic[Program]):
         return name
 
     def step(self, function: Callable[..., Any], *operands: Any) -> int:
-        """Record one computation, and return the slot of its result.
+        """Record one computation, unless it is a repeated one, and return the slot of its result.
 
         Parameters
         ----------
@@ -166,10 +167,13 @@ class NumberTrace(Generic[Program]):
         *operands : Slot or object
             Slots, and values that are the same in every call.
         """
-        step = Step(function, operands)
-        self.slots.append(step(self.slots))
-        self._steps.append(step)
-        return len(self.slots) - 1
+        key = (function, *(x if type(x) is Slot else answer_key(x) for x in operands))
+        if key not in self._results:
+            step = Step(function, operands)
+            self.slots.append(step(self.slots))
+            self._steps.append(step)
+            self._results[key] = len(self.slots) - 1
+        return self._results[key]
 
     def ask(self, slot: int) -> Any:
         """Return the value of a slot; the trace holds for this answer only."""
