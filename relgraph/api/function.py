@@ -511,7 +511,8 @@ class Function(Displayed):
         """The function without checks of its arguments.
 
         Pass aligned, C-contiguous arrays of the declared dtypes, ranks and sizes, by position.
-        Other arguments cause wrong results, or crash the process.
+        Donated ones must be writable and share no memory with other arguments.  Other arguments
+        cause wrong results, or crash the process.
 
         Returns
         -------

@@ -114,7 +114,11 @@ class Jit:
         The parameters whose arrays a call may overwrite.
     last : callable
         The call of the last program; it returns ``OTHER`` for arguments of other programs.
+    looks_first : bool
+        Whether a call does something else before it calls ``last``.
     """
+
+    looks_first = False
 
     def __init__(
         self,
@@ -225,8 +229,9 @@ class Jit:
             return
         if program.call is not _other:
             self.last = program.call
-            if program not in self._recent:
-                self._recent = (program, *self._recent[: RECENT - 1])
+            if program not in self._recent[:2]:  # two may alternate
+                others = [x for x in self._recent if x is not program]
+                self._recent = (program, *others[: RECENT - 1])
 
     def graph(self, /, *args: Any, **kwargs: Any) -> FunctionGraph:
         """Return the graph that the function builds for these arguments, as traced.
@@ -269,7 +274,7 @@ class Jit:
             updates = traced.updates if traced.updates else None
             call: Call = _other
             if not leaves.aliases and traced.graph.outputs:
-                with suppress(CannotTakeApart):
+                with suppress(CannotTakeApart, RecursionError):
                     source = CallSource(args, kwargs, trace)
                     call = source.call(self.__name__, executable, traced.feeds, packing, updates)
             pack, path = packing.function(), (key, *trace.path)

@@ -104,11 +104,13 @@ class BoundMethod:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the method."""
         attributes = self._attributes(self.__self__)
-        result = self._jit.last((attributes, *args), kwargs)
-        if result is not OTHER:
-            return result
+        jit = self._jit
+        if not jit.looks_first:
+            result = jit.last((attributes, *args), kwargs)
+            if result is not OTHER:
+                return result
         try:
-            return self._jit(attributes, *args, **kwargs)
+            return jit(attributes, *args, **kwargs)
         except ArgumentError:
             self._check(attributes)
             raise
