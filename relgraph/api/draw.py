@@ -14,9 +14,8 @@ from relgraph.api.profile_report import Profile
 from relgraph.errors import ArgumentError, count_of, kind_of
 from relgraph.ir.diagram import NODES, Frame, diagram, regions
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import toposort
+from relgraph.ir.graph import outputs_of, toposort
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import outputs_of
 from relgraph.rewriting.derivation.derivation import Derivation
 from relgraph.rewriting.derivation.diagram import beside
 from relgraph.viz.display import Displayed

@@ -16,7 +16,7 @@ from relgraph.db.listing import every_row
 from relgraph.db.pipeline import Pipeline
 from relgraph.errors import ArgumentError, BudgetError, OscillationError
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, as_outputs
+from relgraph.ir.graph import outputs_of
 from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.derivation.derivation import recording
@@ -40,7 +40,7 @@ def why_not(
 
     Parameters
     ----------
-    graph : Variable, sequence of Variable, or FunctionGraph
+    graph : Variable, iterable or dict of Variable, FunctionGraph, or Function
         The graph.
     relation : relation, goal constructor, or str
         The relation in the direction in which it should fire, or a name of :func:`catalogue`, which
@@ -84,9 +84,7 @@ def why_not(
     log_squareo fires at log(square(p))
     """
     item = _relation(relation)
-    outputs = graph.outputs if isinstance(graph, FunctionGraph) else as_outputs(
-        graph.values() if isinstance(graph, dict) else graph
-    )  # fmt: skip
+    outputs = outputs_of(graph)
     if not outputs:
         raise ArgumentError(
             "why_not takes a graph, and this list has none",

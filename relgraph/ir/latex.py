@@ -106,7 +106,7 @@ def _value(x: Any) -> str:
 
 
 def name_latex(name: str) -> str:
-    """Return a name: a letter, a Greek letter or its name, or a word; digits at its end index it."""
+    """Return a name: a letter, a Greek letter, or a word; digits at its end are an index."""
     match = _NAME.match(name)
     if match is None:
         return rf"\mathrm{{{escaped(name)}}}"

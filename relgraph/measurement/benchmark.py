@@ -111,7 +111,7 @@ def benchmark(
             f"the budget is a number of seconds above 0, not {budget!r:.60}", fix="Give a number."
         )
     names = _peers(peers)
-    whole = graph_of(graph, arrays)
+    whole = graph_of(graph, arrays, "Pass them in a list: arrays=[a, b].")
     if arrays is not None and sizes is not None:
         raise ArgumentError(
             "arrays have their own sizes", fix="Leave out sizes=, or arrays= to draw arrays."
@@ -130,7 +130,7 @@ def benchmark(
         for name in names:
             contest.invite(name, start + budget / 2 if i == 0 else inf)
         rows = contest.rows(deadline, _COMPARED * budget / len(drawn))
-        measured.append(Point(sizes_of(whole, values), tuple(rows)))
+        measured.append(Point(sizes_of(whole.inputs, values), tuple(rows)))
         forms = [replace(x, seconds=0.0) for x in forms]  # they are compiled by now
     seconds = time.perf_counter() - start
     result = Benchmark(tuple(measured), len(forms) > 1, left_out, float(budget), seconds)
@@ -288,7 +288,7 @@ class _Contest:
             return {}
         graph = self._forms[name].graph
         counted = cost(graph)
-        sizes = sizes_of(graph, self._arrays).items()
+        sizes = sizes_of(graph.inputs, self._arrays).items()
         counted = counted.at({k: v for k, v in sizes if k in counted.names})
         measures = ("flops", "bytes", "kernels", "library_calls")
         values = {k: getattr(counted, k) for k in measures}
