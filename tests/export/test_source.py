@@ -57,7 +57,12 @@ def written(build, inputs, library):
 
 def test_every_op_has_a_spelling_in_numpy():
     elsewhere = ("Elementwise", "Cast", "Dim", "Copy", "AsGiven")
-    classes = {cls for cls in op_classes() if cls.__name__ not in elsewhere}
+    loaded = "relgraph.interop."  # the ops that hold functions of another library
+    classes = {
+        cls
+        for cls in op_classes()
+        if cls.__name__ not in elsewhere and not cls.__module__.startswith(loaded)
+    }
     assert {x.__name__ for x in classes if x not in SPELLINGS} == set()
 
 
@@ -138,7 +143,7 @@ def test_elementwise_ops_equal_numpy(library, dtype):
         except UnsupportedOpError:
             assert library != "numpy" or name in ("trigamma", "polygamma")
             continue
-        if (library, name, dtype) == ("jax", "digamma", "int32"):
+        if (library, name) == ("jax", "digamma") and dtype != "float64":
             continue  # NaN at 0, where SciPy has -inf
         if name == "power" and np.dtype(dtype).kind == "i":
             operands = (arrays[0], arrays[1].astype("uint8") % np.uint8(9))
