@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.argument_conversion import bound
+from relgraph.api.argument_conversion import as_array, as_sparse, bound
 from relgraph.api.function import Function
 from relgraph.api.jit import Jit, jit
 from relgraph.checking.generators.arrays import draw
@@ -83,10 +83,19 @@ def in_order(inputs: Sequence[Input], arrays: Any) -> tuple[Any, ...]:
 
 
 def given_arrays(graph: FunctionGraph, arrays: Any) -> list[Array]:
-    """Return one array for each input, in its dtype and contiguous; see :func:`in_order`."""
+    """Return one array for each input, in its dtype and contiguous, as a call converts them.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`in_order` does, and for what is no array.
+    DTypeError, ShapeError
+        For a dtype or rank that does not fit.
+    """
+    pairs = zip(graph.inputs, in_order(graph.inputs, arrays), strict=True)
     return [
-        np.ascontiguousarray(v, x.dtype) if x.type.layout == "dense" and x.ndim else np.asarray(v)
-        for x, v in zip(graph.inputs, in_order(graph.inputs, arrays), strict=True)
+        np.asarray(as_array(x, v), order="C") if x.type.layout == "dense" else as_sparse(x, v)
+        for x, v in pairs
     ]
 
 
@@ -112,8 +121,8 @@ def points_of(graph: FunctionGraph, sizes: Any) -> list[dict[str, int]]:
     Raises
     ------
     ArgumentError
-        For a name that the inputs do not have, sizes that are no integers from 1, or lists of
-        several lengths.
+        For a name that the inputs do not have, sizes that are not positive integers, and lists
+        that are empty or differ in length.
     """
     names = {d for x in graph.inputs for d in x.type.shape if isinstance(d, str)}
     if sizes is None:
@@ -130,22 +139,27 @@ def points_of(graph: FunctionGraph, sizes: Any) -> list[dict[str, int]]:
                 {"sizes": ", ".join(sorted(names)) or "none"},
                 "Name a size in the shape of an input.",
             )
-        values = (
-            list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-        )
-        for x in values:
-            if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
-                raise ArgumentError(
-                    f"the size {name} is an integer from 1, not {x!r:.60}", fix="Give an int."
-                )
-        lists[name] = [int(x) for x in values]
+        lists[name] = _values(name, value)
     longest = max(map(len, lists.values()), default=1)
     wrong = {k: f"{len(v)} values" for k, v in lists.items() if len(v) not in (1, longest)}
-    if wrong or longest == 0 or not all(lists.values()):
+    if wrong:
         raise ArgumentError(
-            "the lists of sizes have several lengths", wrong, "Give as many values for each name."
+            "the lists of sizes differ in length", wrong, "Give as many values for each name."
         )
     return [{k: v[i % len(v)] for k, v in lists.items()} for i in range(longest)]
+
+
+def _values(name: str, value: Any) -> list[int]:
+    """Return the values of one size."""
+    values = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    for x in values:
+        if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
+            raise ArgumentError(
+                f"the size {name} must be a positive integer, not {x!r:.60}", fix="Give an int."
+            )
+    if not values:
+        raise ArgumentError(f"the list of sizes {name} is empty", fix="Give at least one.")
+    return [int(x) for x in values]
 
 
 def sizes_of(inputs: Sequence[Input], arrays: Sequence[Array]) -> dict[str, int]:

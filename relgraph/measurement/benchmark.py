@@ -108,7 +108,8 @@ def benchmark(
     start = time.perf_counter()
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0:
         raise ArgumentError(
-            f"the budget is a number of seconds above 0, not {budget!r:.60}", fix="Give a number."
+            f"the budget must be a positive number of seconds, not {budget!r:.60}",
+            fix="Give a number.",
         )
     names = _peers(peers)
     whole = graph_of(graph, arrays, "Pass them in a list: arrays=[a, b].")
@@ -139,10 +140,10 @@ def benchmark(
 
 
 def _peers(peers: str | Iterable[str]) -> list[str]:
-    names = [peers] if isinstance(peers, str) else list(peers)
+    names = list(peers) if isinstance(peers, Iterable) and not isinstance(peers, str) else [peers]
     for name in names:
-        if name not in PEERS:
-            shown = repr(name) if isinstance(name, str) else kind_of(name)
+        if not isinstance(name, str) or name not in PEERS:
+            shown = f"called {name!r:.60}" if isinstance(name, str) else f"that is {kind_of(name)}"
             raise ArgumentError(
                 f"there is no peer {shown}", {"peers": ", ".join(PEERS)}, "Use some of these."
             )
