@@ -141,7 +141,7 @@ def draw(what: Any, path: str | PathLike[str] | None = None) -> Drawing:
     Raises
     ------
     ArgumentError
-        For what has no picture, or a path that :meth:`Drawing.save` does not take.
+        For an object that has no picture, or a path that :meth:`Drawing.save` rejects.
 
     Examples
     --------

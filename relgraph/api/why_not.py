@@ -46,8 +46,8 @@ def why_not(
         The relation in the direction in which it should fire, or a name of :func:`catalogue`, which
         stands for the direction that :data:`relgraph.optdb` holds.
     mode : str, Query, relation, rewriter, or list of them; optional
-        Ask of a rewrite with this mode, as in :func:`rewrite_graph`, in which other relations may
-        come first.  Without a mode and tags, the relation runs alone.
+        The mode to ask about, as in :func:`rewrite_graph`; other relations of it may fire first.
+        Without a mode and tags, the relation runs alone.
     include, exclude : str or iterable of str, optional
         As in :func:`rewrite_graph`.
     nonfinite : {"assume", "keep"}
@@ -64,7 +64,7 @@ def why_not(
     UnknownTagError
         For a name, a tag or a mode that does not exist.
     ArgumentError
-        For what is no relation, such as a rewriter written in Python.
+        For an object that is not a relation, such as a rewriter written in Python.
 
     Examples
     --------
@@ -129,7 +129,7 @@ _KEPT = (
 
 
 def _relation(x: Any) -> Relation:
-    """Return the relation that a caller asks of, by itself or by name."""
+    """Return the relation that a caller passes, as an object or by name."""
     if isinstance(x, str):
         database = default_database()
         rows = [] if x in database else [row for row in every_row() if row.name == x]
@@ -175,7 +175,7 @@ def _unselected(relation: Relation, rewriter: Any) -> Reason:
             return Reason(kinds.MODE, what, advice)
         lacking = sorted(inner.require - own)
         if lacking:
-            what = f"the mode requires what {label} has not: {_tags(lacking)}"
+            what = f"the mode requires {_tags(lacking)}, which {label} lacks"
             return Reason(kinds.MODE, what, passed)
     entry = held[0][1]
     what = f"the mode includes none of its tags: {', '.join(sorted(entry.tags))}"

@@ -42,7 +42,7 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
     UnsupportedOpError
         If the library lacks an op; the message lists all of those.
     ArgumentError
-        For an unknown library, or a name that is not an identifier, or is that of a module.
+        For an unknown library, and for a name that is not an identifier or is taken.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
     taken = name in MODULES or (isinstance(name, str) and iskeyword(name))
     if taken or not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(
-            f"the name of a function is an identifier that is not taken, and not {name!r:.60}",
+            f"the function must have an identifier as its name, and one not taken: {name!r:.60}",
             fix='Write it as in rg.source(graph, name="loss").',
         )
     whole = as_graph(graph)

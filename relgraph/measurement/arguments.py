@@ -88,7 +88,7 @@ def given_arrays(graph: FunctionGraph, arrays: Any) -> list[Array]:
     Raises
     ------
     ArgumentError
-        As :func:`in_order` does, and for what is no array.
+        As :func:`in_order` does, and for values that are not arrays.
     DTypeError, ShapeError
         For a dtype or rank that does not fit.
     """

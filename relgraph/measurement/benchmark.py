@@ -65,7 +65,7 @@ def benchmark(
     Parameters
     ----------
     graph : Variable, list or tuple or dict of Variable, FunctionGraph, Function, or callable
-        The graph; or a function of NumPy, whose arguments are ``arrays``.
+        The graph, or a NumPy function, whose arguments are ``arrays``.
     *relations : relation or rewriter
         The rewrites.  Without any, those of ``mode``.
     mode : str, Query, relation, rewriter, or list of them
@@ -77,17 +77,17 @@ def benchmark(
     steps : bool
         Whether to time the graph after steps of the derivation too, at most 12 of them.
     peers : str or iterable of str
-        Of "numpy", "jax", "torch", "torch.compile" and "pytensor": what else runs the graph as
-        written, from its :func:`source`.
+        Other libraries to run the graph as written, from its :func:`source`: "numpy", "jax",
+        "torch", "torch.compile" or "pytensor".
     budget : float
-        Seconds in which to end.  Only a call in progress, and a program being compiled, may exceed
-        it; peers are left out if half of it has passed before it is their turn.
+        The time limit in seconds.  Only a call in progress and a compilation may exceed it; a peer
+        is left out if half of the time has passed before its turn.
 
     Returns
     -------
     Benchmark
-        Prints as a table with a verdict; ``ratio``, ``rows``, ``crossover``, ``plot()`` and
-        ``to_json()``.
+        It prints as a table with a verdict, and has ``ratio``, ``rows``, ``crossover``, ``plot()``
+        and ``to_json()``.
 
     Raises
     ------
@@ -284,7 +284,7 @@ class _Contest:
         )
 
     def _counts(self, name: str) -> dict[str, int]:
-        """Return what a form computes and moves, as far as sizes with names say it."""
+        """Return what a form computes and moves, if the named sizes determine it."""
         if name not in self._forms:
             return {}
         graph = self._forms[name].graph
