@@ -33,6 +33,7 @@ GROUPS = {
         "ops.differentials",
         "relations.differentiation",
     ),
+    "Loops": ("api.loops",),
     "Compiling and calling": (
         "api.function",
         "api.function_options",
