@@ -23,6 +23,7 @@ from relgraph.ir.records import record
 from relgraph.lowering.loops import small_linalg
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder
 from relgraph.lowering.loops.nodes import (
+    Body,
     Buffer,
     Const,
     Function,
@@ -175,6 +176,7 @@ class GraphWriter:
         self.scratch: list[Buffer] = []
         self.frames: list[_Frame] = []
         self.depth = 0
+        self.positive: dict[Scalar, None] = {}  # sizes of which a failed check reads element 0
         self.status = Buffer("status", "int64", (ONE,))
         self.builder.store(self.status, (ZERO,), ZERO)
 
@@ -197,7 +199,7 @@ class GraphWriter:
         used = buffers_of(body)
         read = tuple([i for i, buffer in buffers.items() if buffer in used])
         arrays = (*[buffers[i] for i in read], *targets, *self.scratch, self.status)
-        function = Function(name, (ONCE, *self.integers), arrays, body)
+        function = Function(name, (ONCE, *self.integers), arrays, self._guarded(body))
         definitions = {s.var: s.value for s in body if isinstance(s, Let)}
         loop = LoopFunction(
             function,
@@ -213,6 +215,17 @@ class GraphWriter:
             except (KeyError, AssertionError):  # a size that the loop computes
                 raise Unsupported from None
         return loop
+
+    def _guarded(self, body: Body) -> Body:
+        """Return the body, run only if no array of which it reads an index is empty."""
+        if not self.positive:
+            return body
+        tests = [Op("less", (size, ONE), "bool") for size in self.positive]
+        empty: Scalar = tests[0]
+        for test in tests[1:]:
+            empty = Op("or", (empty, test), "bool")
+        first, *rest = body
+        return first, If(empty, (Store(self.status, (ZERO,), index(FAILED)),), tuple(rest))
 
     def _size(self, operand: int, axis: int, dim: Any) -> Scalar:
         if isinstance(dim, int):
@@ -387,7 +400,8 @@ class GraphWriter:
         frame = self.frames[-1]
         operand = node.inputs[0]
         last = frame.last[operand] == frame.now and frame.uses[operand] == 1
-        if not (last and isinstance(x, Stored) and not x.first and x.buffer in self.owned):
+        free = isinstance(x, Stored) and not x.first and not x.shared and x.buffer in self.owned
+        if not (last and free):
             return self.kept(x)
         for other, value in frame.values.items():
             live = frame.last.get(other, -1) > frame.now and other is not operand
@@ -408,6 +422,10 @@ class GraphWriter:
         b = self.builder
         if isinstance(i, Const) and isinstance(size, Const) and -size.value <= i.value < size.value:
             return i if i.value >= 0 else b.add(i, size)
+        if not (isinstance(size, Const) and size.value > 0):
+            if size not in self.integers:
+                raise Unsupported
+            self.positive[size] = None
         if wrap:
             negative = b.op("less", i, ZERO, dtype="bool")
             i = b.op("select", negative, b.add(i, size), i, dtype="int64")
@@ -481,8 +499,16 @@ class GraphWriter:
         return values
 
     def _read_often(self, values: Iterable[Value]) -> list[Value]:
-        """Return operands that a loop reads in each iteration."""
-        return [self.written_out(x) if self.is_small(x.shape) else self.cheap(x) for x in values]
+        """Return operands that a body reads, which another iteration or the graph around it may
+        read again.
+        """
+        return [self._shared(x) for x in values]
+
+    def _shared(self, x: Value) -> Value:
+        if self.is_small(x.shape):
+            return self.written_out(x)
+        x = self.cheap(x)
+        return Stored(x.buffer, self.builder, x.first, shared=True) if isinstance(x, Stored) else x
 
     def _scan(
         self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
@@ -568,7 +594,7 @@ class GraphWriter:
         op: Any = node.op
         test, *rest = operands
         b = self.builder
-        known = [self.written_out(x) if self.is_small(x.shape) else self.cheap(x) for x in rest]
+        known = self._read_often(rest)
         small: list[bool] = []
         stored: list[Stored] = []
         for k, type_ in enumerate(node.type.items):

@@ -286,17 +286,18 @@ def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
             return term
         return w.builder.op(op.combiner, current, term, dtype=dtype)
 
-    if isinstance(x, Written):
+    if isinstance(x, Written) and value.static is not None:
         if not key and all([kind in ("int", "slice") for kind, *_ in op.params[0]]):
             return _updated_statically(w, x, value, op, combined)
-        if [kind for kind, *_ in op.params[0]] == ["dynamic"] * len(x.shape):
+        if [kind for kind, *_ in op.params[0]] == ["dynamic"] * len(x.shape) and not value.shape:
             return _updated_element(w, x, value, key, combined)
     if any([buffer == b for b, _ in value.reads for buffer, _ in x.reads]) and value.shape:
         value = w.kept(value)
     selection = _selection(w, op.params[0], x, key)
+    shape = _fitted(w, value, selection.shape)
     target = w.writable(node, x)
     w.for_each(
-        selection.shape,
+        shape,
         lambda place: w.builder.store(
             target.buffer,
             (*target.first, *selection.place(w, place)),
@@ -307,6 +308,20 @@ def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         ),
     )
     return target
+
+
+def _fitted(w: GraphWriter, value: Value, shape: Sequence[Scalar]) -> list[Scalar]:
+    """Return the sizes of a part, which are 0 if a value of another size is to be written to it."""
+    b = w.builder
+    sizes = list(shape)
+    for axis in range(-len(value.shape), 0):
+        own, size = value.shape[axis], sizes[axis]
+        if own is ONE or own is size:
+            continue
+        same = b.op("equal", own, size, dtype="bool")
+        w.fail_if(b.op("not", same, dtype="bool"))
+        sizes[axis] = b.op("select", same, size, ZERO, dtype="int64")
+    return sizes
 
 
 def _updated_statically(
@@ -366,6 +381,8 @@ def joined(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         starts.append(start)
         start = w.builder.add(start, x.shape[axis])
     shape = [*parts[0].shape[:axis], start, *parts[0].shape[axis + 1 :]]
+    if any([n is not m for x in parts for a, (n, m) in enumerate(zip(x.shape, shape)) if a != axis]):
+        raise Unsupported  # sizes that are compared at the call
     target = w.buffer(dtype, shape)
     for x, first in zip(parts, starts, strict=True):
         w.for_each(x.shape, _stored_at(w, x, target, axis, first))

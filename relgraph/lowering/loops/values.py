@@ -104,12 +104,18 @@ class Computed(Value):
 
 
 class Stored(Value):
-    """An array in a buffer, of which the first indices may be fixed."""
+    """An array in a buffer, of which the first indices may be fixed.
 
-    def __init__(self, buffer: Buffer, builder: Builder, first: Index = ()) -> None:
+    ``shared`` is True for one that is read again later, by another iteration or around a loop.
+    """
+
+    def __init__(
+        self, buffer: Buffer, builder: Builder, first: Index = (), *, shared: bool = False
+    ) -> None:
         super().__init__(buffer.dtype, buffer.shape[len(first) :])
         self.buffer = buffer
         self.first = tuple(first)
+        self.shared = shared
         self._builder = builder
 
     @property
