@@ -305,6 +305,7 @@ class NumbaProgram(Program):
             write(),
             self.steps,
             self._schedule,
+            choices,
             lambda main: self._run(main, self._usable(arrays)),
         )
 

@@ -76,7 +76,8 @@ class LoopCall:
         except (ValueError, IndexError, OverflowError) as error:
             if isinstance(error, RelgraphError):
                 raise
-            return OpCall(self.node)(*operands)  # raises an error that names the op
+            results: tuple[Array, ...] = OpCall(self.node)(*operands)  # raises, and names the op
+            return results
 
 
 def _ready(x: Any) -> Array:

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import BudgetError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.records import record
 from relgraph.lowering.loops import small_linalg
-from relgraph.lowering.loops.builder import ONE, ZERO, Builder
+from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,
@@ -128,7 +127,7 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
     for limit in LIMITS:
         try:
             return GraphWriter(node, limit).function(name)
-        except BudgetError:
+        except TooManyStatements:
             continue
         except Unsupported:
             return None
@@ -267,17 +266,19 @@ class GraphWriter:
         """Return the number of iterations, if the caller knows it."""
         if isinstance(op.size, int):
             return index(op.size)
-        if op.sequences:
-            return operands[1 + op.carries].shape[0]
-        raise Unsupported
+        if not op.sequences:
+            raise Unsupported
+        size: Scalar = operands[1 + op.carries].shape[0]
+        return size
 
     # Values.
 
     def size_named(self, name: Any) -> Scalar:
         """Return the size of a name."""
-        if name not in self.names:
+        size = self.names.get(name)
+        if size is None:
             raise Unsupported
-        return self.names[name]
+        return size
 
     def scalar(self, x: Scalar) -> Written:
         """Return a scalar as an array without dimensions."""

@@ -312,5 +312,6 @@ def index(value: int | Scalar) -> Scalar:
 
 __all__ = [
     "PRIMITIVES", "Body", "Buffer", "Carry", "Const", "Function", "If", "Let", "Load", "Loop",
-    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Var", "While", "buffers_of", "const", "index",
+    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Var", "While", "buffers_of", "const",
+    "index",
 ]  # fmt: skip

@@ -50,7 +50,7 @@ def elementwise(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
     """Write an elementwise op."""
     op: Any = node.op
     dtype = node.dtype.name
-    shape = _broadcast([x.shape for x in operands], node)
+    shape = tuple(_broadcast([x.shape for x in operands], node))
 
     def at(place: Index) -> Scalar:
         return w.builder.op(op, *[stretched(x, place) for x in operands], dtype=dtype)

@@ -22,16 +22,19 @@ from relgraph.lowering.loops.rules import Rule, Unsupported
 from relgraph.lowering.loops.values import Value
 from relgraph.ops.elementwise import (
     absolute,
+    add,
     greater,
     less,
+    log,
     multiply,
     negative,
+    sign,
     sqrt,
     subtract,
     true_divide,
 )
 from relgraph.ops.linalg.factored_solve import ChoSolve
-from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Solve, SolveTriangular
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
@@ -61,6 +64,15 @@ class _Algebra:
 
     def over(self, a: Scalar, b: Scalar) -> Scalar:
         return self._op(true_divide, a, b)
+
+    def plus(self, a: Scalar, b: Scalar) -> Scalar:
+        return self._op(add, a, b)
+
+    def sign(self, a: Scalar) -> Scalar:
+        return self._op(sign, a)
+
+    def log_absolute(self, a: Scalar) -> Scalar:
+        return self._op(log, self._op(absolute, a))
 
     def cholesky(self, a: Matrix) -> Matrix:
         """Return the lower factor of a matrix, of which the lower triangle is read."""
@@ -119,11 +131,8 @@ class _Algebra:
         return a, right, sign
 
 
-def _matrices(
-    w: GraphWriter, node: Variable, operands: Sequence[Value]
-) -> tuple[_Algebra, list[Any]]:
+def _matrices(w: GraphWriter, dtype: str, operands: Sequence[Value]) -> tuple[_Algebra, list[Any]]:
     """Return the operands, written out, as arrays of scalars; the first one is a matrix."""
-    dtype = node.dtype.name
     arrays = []
     for x in operands:
         if x.static is None or len(x.shape) > 2 or max(x.static, default=0) > LARGEST:
@@ -140,7 +149,7 @@ def _columns(x: Any) -> Any:
 
 def cholesky(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     """Write a Cholesky factor."""
-    algebra, (a,) = _matrices(w, node, operands)
+    algebra, (a,) = _matrices(w, node.dtype.name, operands)
     if node.op.params[0]:  # type: ignore[union-attr]
         return w.written(algebra.dtype, algebra.cholesky(a))
     return w.written(algebra.dtype, algebra.cholesky(a.T).T)
@@ -148,7 +157,7 @@ def cholesky(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value
 
 def solve(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     """Write the solution of a system."""
-    algebra, (a, right) = _matrices(w, node, operands)
+    algebra, (a, right) = _matrices(w, node.dtype.name, operands)
     columns = _columns(right)
     if node.op.params[0] == "spd":  # type: ignore[union-attr]
         lower = algebra.cholesky(a)
@@ -170,7 +179,7 @@ def _check_regular(w: GraphWriter, algebra: _Algebra, upper: Matrix) -> None:
 
 def solve_triangular(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     """Write the solution of a triangular system."""
-    algebra, (a, right) = _matrices(w, node, operands)
+    algebra, (a, right) = _matrices(w, node.dtype.name, operands)
     lower, trans, unit = node.op.params  # type: ignore[union-attr]
     if not unit:
         for k in range(len(a)):
@@ -183,7 +192,7 @@ def solve_triangular(w: GraphWriter, node: Variable, operands: Sequence[Value]) 
 
 def cho_solve(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     """Write the solution of a system with a Cholesky factor."""
-    algebra, (c, right) = _matrices(w, node, operands)
+    algebra, (c, right) = _matrices(w, node.dtype.name, operands)
     lower = c if node.op.params[0] else c.T  # type: ignore[union-attr]
     x = algebra.substituted(lower, _columns(right), True)
     x = algebra.substituted(lower.T, x, False)
@@ -192,7 +201,7 @@ def cho_solve(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Valu
 
 def inverse(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     """Write an inverse."""
-    algebra, (a,) = _matrices(w, node, operands)
+    algebra, (a,) = _matrices(w, node.dtype.name, operands)
     identity = np.array(
         [[algebra.number(float(i == j)) for j in range(len(a))] for i in range(len(a))], object
     )
@@ -203,7 +212,7 @@ def inverse(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
 
 def determinant(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     """Write a determinant."""
-    algebra, (a,) = _matrices(w, node, operands)
+    algebra, (a,) = _matrices(w, node.dtype.name, operands)
     upper, _, result = algebra.eliminated(a, np.empty((len(a), 0), object))
     for k in range(len(a)):
         result = algebra.times(result, upper[k, k])
@@ -215,11 +224,29 @@ def determinant(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
     return w.scalar(result)
 
 
+def slogdet(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> list[Value]:
+    """Write the sign of a determinant, and the logarithm of its absolute value."""
+    dtype = node.type.items[0].dtype.name
+    algebra, (a,) = _matrices(w, dtype, operands)
+    upper, _, sign = algebra.eliminated(a, np.empty((len(a), 0), object))
+    total = algebra.number(0.0)
+    for k in range(len(a)):
+        sign = algebra.times(sign, algebra.sign(upper[k, k]))
+        total = algebra.plus(total, algebra.log_absolute(upper[k, k]))
+    b, zero = w.builder, algebra.number(0.0)
+    for k in range(len(a)):  # a column of zeros
+        none = b.op("equal", upper[k, k], zero, dtype="bool")
+        sign = b.op("select", none, zero, sign, dtype=dtype)
+        total = b.op("select", none, algebra.number(-np.inf), total, dtype=dtype)
+    return [w.scalar(sign), w.scalar(total)]
+
+
 RULES: dict[type[Any], Rule] = {
     Cholesky: cholesky,
     ChoSolve: cho_solve,
     Det: determinant,
     Inv: inverse,
+    Slogdet: slogdet,
     Solve: solve,
     SolveTriangular: solve_triangular,
 }
