@@ -13,6 +13,7 @@ from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import filled, flattened, rebuilt
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.tracer import argument, wrap
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, DTypeError, checks_arguments, kind_of
 from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.node import (
@@ -84,7 +85,7 @@ def scan(
     >>> rg.scan(lambda total, x: (total + x, total), 0.0, np.arange(4.0))
     (np.float64(6.0), array([0., 0., 1., 3.]))
     """
-    return at_arguments(partial(_scan, f, length, reverse), init, xs)  # type: ignore[no-any-return]
+    return at_arguments(partial(_scan, f, length, reverse), init, xs, literal=0)  # type: ignore[no-any-return]
 
 
 @checks_arguments
@@ -124,7 +125,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> rg.fori_loop(1, 6, lambda i, product: product * i, 1)
     np.int64(120)
     """
-    return at_arguments(partial(_fori, body_fun), init_val, (lower, upper))
+    return at_arguments(partial(_fori, body_fun), init_val, (lower, upper), literal=0)
 
 
 @checks_arguments
@@ -166,7 +167,7 @@ def while_loop(
     >>> rg.while_loop(lambda x: x < 100.0, lambda x: 2 * x, 1.0)
     np.float64(128.0)
     """
-    return at_arguments(partial(_while, cond_fun, body_fun), init_val, ())
+    return at_arguments(partial(_while, cond_fun, body_fun), init_val, (), literal=0)
 
 
 @checks_arguments
@@ -252,7 +253,8 @@ class _Carry:
     def __init__(self, init: Any) -> None:
         self.tree = init
         self.nodes = _leaves(init)
-        self.weak = [type(x) in (int, float) for x, _ in flattened(init, "x") if x is not None]
+        leaves = [x for x, _ in flattened(init, "x") if x is not None]
+        self.weak = [type(x) in (int, float, WeakScalar) for x in leaves]
         self.types: list[TensorType] = [x.type for x in self.nodes]
 
     def agrees(self, following: Sequence[Variable]) -> bool:

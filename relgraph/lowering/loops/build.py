@@ -401,14 +401,16 @@ class GraphWriter:
         frame = self.frames[-1]
         operand = node.inputs[0]
         last = frame.last[operand] == frame.now and frame.uses[operand] == 1
-        free = isinstance(x, Stored) and not x.first and not x.shared and x.buffer in self.owned
-        if not (last and free):
+        if not (last and isinstance(x, Stored) and self._may_write(x)):
             return self.kept(x)
         for other, value in frame.values.items():
             live = frame.last.get(other, -1) > frame.now and other is not operand
             if live and isinstance(value, Value) and _reads(value, x.buffer):
                 frame.values[other] = self.kept(value)
         return x
+
+    def _may_write(self, x: Stored) -> bool:
+        return not x.first and not x.shared and x.buffer in self.owned
 
     def as_index(self, x: Value) -> Scalar:
         """Return an integer without dimensions as an index."""

@@ -381,7 +381,8 @@ def joined(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         starts.append(start)
         start = w.builder.add(start, x.shape[axis])
     shape = [*parts[0].shape[:axis], start, *parts[0].shape[axis + 1 :]]
-    if any([n is not m for x in parts for a, (n, m) in enumerate(zip(x.shape, shape)) if a != axis]):
+    rest = [(*n.shape[:axis], *n.shape[axis + 1 :]) for n in parts]
+    if any([sizes != rest[0] for sizes in rest]):
         raise Unsupported  # sizes that are compared at the call
     target = w.buffer(dtype, shape)
     for x, first in zip(parts, starts, strict=True):

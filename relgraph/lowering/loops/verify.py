@@ -185,9 +185,7 @@ class _Verifier:
         if x.dtype not in DTYPES:
             raise self.error(f"the language has no dtype {x.dtype}", where)
 
-    def element(
-        self, buffer: Buffer, at: Sequence[Scalar], visible: set[Var], where: Node
-    ) -> None:
+    def element(self, buffer: Buffer, at: Sequence[Scalar], visible: set[Var], where: Node) -> None:
         """Check an index of a buffer."""
         same = self.buffers.setdefault(buffer.name, buffer)
         stack = buffer.space == "stack"
@@ -213,10 +211,11 @@ def _op_problem(x: Op) -> str:
     dtypes = [y.dtype for y in x.args]
     if not isinstance(x.op, str):
         try:
-            dtype = x.op.infer(*[TensorType(d) for d in dtypes]).dtype  # type: ignore[union-attr]
+            kind: Any = x.op.infer(*[TensorType(d) for d in dtypes])
         except RelgraphError as error:
             return f"an op rejects its operands: {error.what}"
-        return "" if dtype == x.dtype else f"{x.op.name} is of {dtype}, and not of {x.dtype}"
+        same = kind.dtype == x.dtype
+        return "" if same else f"{x.op.name} is of {kind.dtype}, and not of {x.dtype}"
     if x.op not in PRIMITIVES:
         return f"the language has no op {x.op!r}"
     truth = x.dtype == "bool"
@@ -236,7 +235,7 @@ def _op_problem(x: Op) -> str:
 # Loops whose iterations are apart.
 
 Affine = tuple[int, frozenset[tuple[Scalar | None, int]]]
-"""How often an index has the loop's, and the rest: scalars with factors; that of None is a number."""
+"""How often an index has the loop's, and the rest: scalars and factors; None is for a number."""
 
 
 class _Apart:

@@ -41,8 +41,7 @@ class Program:
         rest = [self.input(self.shape(), self.dtype()) for _ in range(self.rng.randrange(3))]
         length = self.rng.randrange(5)
         xs = [
-            self.input((length, *self.shape()), self.dtype())
-            for _ in range(self.rng.randrange(3))
+            self.input((length, *self.shape()), self.dtype()) for _ in range(self.rng.randrange(3))
         ]
         kind = self.rng.choice(["scan", "scan", "scan", "fori", "while", "cond"])
         state = self.rng.getstate()
@@ -69,9 +68,7 @@ class Program:
             return self.following(list(carry), self.steps([*carry, *rest], 0))
 
         if kind == "scan":
-            result = rg.scan(
-                scanned, tuple(carried), tuple(xs), length, self.rng.random() < 0.3
-            )
+            result = rg.scan(scanned, tuple(carried), tuple(xs), length, self.rng.random() < 0.3)
             nodes = [*result[0], *result[1]]
         elif kind == "fori":
             nodes = rg.fori_loop(1, 1 + length, counted, tuple(carried))
@@ -190,7 +187,9 @@ class Program:
         value = self.pick([y for y in pool if y.dtype == x.dtype], rank=rank)
         if self.rng.random() < 0.5 and x.dtype.kind != "b":
             x = tamed(x + x)
-        if self.rng.random() < 0.7:
+        if (
+            depth or self.rng.random() < 0.7
+        ):  # an inner body may not write to arrays of an outer one
             x = x.copy()
         i = self.pick([*pool, np.int64(1)], "i", 0)
         key: Any = self.rng.choice([0, i % 2, slice(1, None), slice(None, 2), slice(None, -1)])
@@ -215,7 +214,7 @@ class Program:
     def moved(self, pool: list[Any], depth: int) -> Any:
         x = self.pick(pool)
         functions = [lambda x: x.T, np.ravel, lambda x: x[None], lambda x: np.roll(x, 1),
-                     lambda x: np.broadcast_to(x, (2, *x.shape)), lambda x: np.flip(x)]  # fmt: skip
+                     lambda x: np.broadcast_to(x, (2, *x.shape)), np.flip]  # fmt: skip
         return functions[self.rng.randrange(len(functions))](x)
 
     def nested(self, pool: list[Any], depth: int) -> Any:
