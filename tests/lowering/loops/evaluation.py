@@ -10,11 +10,11 @@ from relgraph.lowering.loops.build import FAILED, GOES_ON, written_loop
 from relgraph.lowering.loops.nodes import Op
 from relgraph.lowering.loops.verify import verify
 
-EXACT = frozenset(
-    "add subtract multiply true_divide sqrt square absolute negative maximum minimum floor ceil "
-    "less less_equal greater greater_equal equal not_equal where logical_and logical_or "
-    "logical_not cast".split()
-)
+EXACT = frozenset({
+    "add", "subtract", "multiply", "true_divide", "sqrt", "square", "absolute", "negative",
+    "maximum", "minimum", "floor", "ceil", "less", "less_equal", "greater", "greater_equal",
+    "equal", "not_equal", "where", "logical_and", "logical_or", "logical_not", "cast",
+})  # fmt: skip
 """Ops that are rounded once; the language's "sum" of floats may be in any order."""
 
 
@@ -97,7 +97,7 @@ def check(node, operands):
     printed, found = outcome(loop, machine, operands)
     assert printed == status
     if status & FAILED:
-        with pytest.raises(ValueError):  # sizes that only a call knows
+        with pytest.raises((ValueError, IndexError)):  # sizes that only a call knows
             node.op.perform(*operands)
         return loop, None
     expected = node.op.perform(*operands)

@@ -31,8 +31,8 @@ def test_a_compiled_loop_computes_what_its_definition_does(batch):
             f = rg.function(program.inputs, results_of(node))
             try:
                 expected = node.op.perform(*program.operands())
-            except ValueError:  # sizes that only a call knows
-                with pytest.raises(ValueError):
+            except (ValueError, IndexError):  # sizes that only a call knows
+                with pytest.raises((ValueError, IndexError)):
                     f(*program.arrays)
                 continue
             for a, b in zip(f(*program.arrays), expected, strict=True):
