@@ -400,7 +400,7 @@ class GraphWriter:
         """Return the first operand of a node in a buffer that nothing else reads."""
         frame = self.frames[-1]
         operand = node.inputs[0]
-        last = frame.last[operand] == frame.now and frame.uses[operand] == 1
+        last = frame.last[operand] == frame.now
         if not (last and isinstance(x, Stored) and self._may_write(x)):
             return self.kept(x)
         for other, value in frame.values.items():
@@ -697,7 +697,7 @@ class _Carry:
         late: list[tuple[Stored, Value]] = []
         while pending:
             place, value = pending.pop(0)
-            own = (place.buffer, False) in value.reads or isinstance(value, Stored)
+            own = (place.buffer, False) in value.reads
             if own or any([_reads(other, place.buffer) for _, other in pending]):
                 late.append((place, w.kept(value)))
             else:
