@@ -43,6 +43,9 @@ from relgraph.ops.elementwise import Cast, true_divide
 from relgraph.ops.loops import Cond, Scan, WhileLoop
 
 LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that takes too many ops
+WIDEST = (
+    8  # elements along an axis of these; a cell of 16 neurons takes a third of the time in loops
+)
 STATEMENTS = 6000  # of a function, since LLVM's time grows with them
 CONSTANT = 64  # elements of a constant
 STACK = 4096  # elements of an array on the stack
@@ -173,6 +176,7 @@ class GraphWriter:
         self.names: dict[str, Scalar] = {}
         self.owned: set[Buffer] = set()  # buffers that may be written to
         self.scratch: list[Buffer] = []
+        self.tables: dict[Variable, Stored] = {}
         self.frames: list[_Frame] = []
         self.depth = 0
         self.positive: dict[Scalar, None] = {}  # sizes of which a failed check reads element 0
@@ -301,10 +305,19 @@ class GraphWriter:
             elements[place] = x.at([index(i) for i in place])
         return self.written(x.dtype, elements)
 
-    def is_small(self, shape: Iterable[Scalar]) -> bool:
+    def _operand(self, x: Value) -> Value:
+        """Return a small operand that nobody writes to: written out, and where it is stored."""
+        out = self.written_out(x)
+        if isinstance(x, Stored) and x.buffer not in self.owned:
+            stored = x
+            out.source = lambda: stored
+        return out
+
+    def is_small(self, shape: Sequence[Scalar]) -> bool:
         """Return True for a constant shape of few elements."""
-        sizes = [x.value if isinstance(x, Const) else None for x in shape]
-        return None not in sizes and prod(sizes) <= self.limit  # type: ignore[arg-type]
+        sizes = [x.value for x in shape if isinstance(x, Const)]
+        few = max(sizes, default=0) <= WIDEST and prod(sizes) <= self.limit
+        return few and len(sizes) == len(tuple(shape))
 
     def element_by_element(
         self,
@@ -478,7 +491,7 @@ class GraphWriter:
             return self.kept(value)
         return value
 
-    def _constant(self, node: Variable) -> Written:
+    def _constant(self, node: Variable) -> Value:
         assert isinstance(node, Constant)
         if node.value.size > CONSTANT:
             raise Unsupported
@@ -486,7 +499,18 @@ class GraphWriter:
         elements = np.empty(node.value.shape, object)
         for place in np.ndindex(*node.value.shape):
             elements[place] = const(node.value[place], dtype)
-        return self.written(dtype, elements)
+        out = self.written(dtype, elements)
+        out.source = lambda: self._table(node, out)
+        return out if self.is_small(out.shape) else self._table(node, out)
+
+    def _table(self, node: Variable, x: Written) -> Stored:
+        """Return a constant in memory, which the function writes before anything else."""
+        if node not in self.tables:
+            buffer = self.builder.stack("t", x.dtype, x.elements.shape)
+            for place in np.ndindex(*x.elements.shape):
+                self.builder.first(Store(buffer, tuple(map(index, place)), x.elements[place]))
+            self.tables[node] = Stored(buffer, self.builder)
+        return self.tables[node]
 
     # Loops.
 
@@ -509,7 +533,7 @@ class GraphWriter:
 
     def _shared(self, x: Value) -> Value:
         if self.is_small(x.shape):
-            return self.written_out(x)
+            return self._operand(x)
         x = self.cheap(x)
         return Stored(x.buffer, self.builder, x.first, shared=True) if isinstance(x, Stored) else x
 

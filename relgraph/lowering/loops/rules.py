@@ -15,6 +15,7 @@ from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Const, Scalar, const, index
 from relgraph.lowering.loops.values import (
+    Computed,
     Index,
     Stored,
     Value,
@@ -27,6 +28,7 @@ from relgraph.ops.contraction import Matmul, Outer
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Cast, Elementwise, add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
+from relgraph.ops.elementwise.row import TRANSCENDENTAL
 from relgraph.ops.indexing.index import Index as IndexOp
 from relgraph.ops.indexing.update import IndexUpdate
 from relgraph.ops.permutation import MatrixTranspose, Transpose
@@ -36,6 +38,7 @@ from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
+LANES = 4  # elements of which an op that takes long is computed on vectors
 Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
 
 
@@ -52,9 +55,16 @@ def elementwise(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
     dtype = node.dtype.name
     shape = tuple(_broadcast([x.shape for x in operands], node))
 
+    vector = w.is_small(shape) and prod([n.value for n in shape]) >= LANES  # type: ignore[attr-defined]
+    vector = vector and isinstance(op, Elementwise) and op.row.flops >= TRANSCENDENTAL
+    if vector:
+        operands = [w.kept(x) if isinstance(x, Written) and x.shape else x for x in operands]
+
     def at(place: Index) -> Scalar:
         return w.builder.op(op, *[stretched(x, place) for x in operands], dtype=dtype)
 
+    if vector:
+        return w.written_out(w.kept(Computed(dtype, shape, at, frozenset(), 1)))
     reads = {
         (b, own and len(x.shape) == len(shape) and x.shape == shape)
         for x in operands
@@ -371,8 +381,8 @@ def joined(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         parts = [
             w.view(x, [*x.shape[:axis], ONE, *x.shape[axis:]], _without(x, axis)) for x in parts
         ]
-    static = all([x.static is not None for x in parts])
-    if static and sum([prod(x.static or ()) for x in parts]) <= w.limit:
+    sizes = [index(n) for n in node.type.shape if isinstance(n, int)]
+    if len(sizes) == node.ndim and w.is_small(sizes):
         arrays = [w.written_out(x).elements for x in parts]
         return w.written(dtype, np.concatenate(arrays, axis))
     start: Scalar = ZERO
@@ -439,8 +449,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         rest = iter(kept)
         place: list[Any] = [None if a in axes else next(rest) for a in range(len(x.shape))]
         static = [x.shape[a] for a in axes]
-        small = all([isinstance(n, Const) for n in static])
-        if small and prod([n.value for n in static]) <= w.limit:  # type: ignore[attr-defined]
+        if w.is_small(static):
             result: Scalar | None = None
             for where in product(*[range(n.value) for n in static]):  # type: ignore[attr-defined]
                 for a, k in zip(axes, where, strict=True):
@@ -531,7 +540,7 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         def term(k: Scalar) -> Scalar:
             return b.op(multiply, x.at([*row, k]), y.at([k, *column]), dtype=dtype)
 
-        if isinstance(inner, Const) and inner.value <= w.limit:
+        if isinstance(inner, Const) and w.is_small([inner]):
             if inner.value == 0:
                 return const(0, dtype)
             total = term(ZERO)

@@ -44,15 +44,21 @@ class Value:
 
 
 class Written(Value):
-    """An array with a scalar for each element."""
+    """An array with a scalar for each element.
+
+    ``source`` returns the same array in memory, if it can be there too.
+    """
 
     def __init__(self, dtype: str, elements: Any, builder: Builder) -> None:
         super().__init__(dtype, [index(n) for n in elements.shape])
         self.elements = elements
+        self.source: Callable[[], Value] | None = None
         self._builder = builder
 
     def at(self, place: Index) -> Scalar:
         """Return an element; at an index that is not constant, by comparing it with each one."""
+        if self.source is not None and not all([isinstance(i, Const) for i in place]):
+            return self.source().at(place)
         elements: Any = self.elements
         for axis, i in enumerate(place):
             if isinstance(i, Const):
