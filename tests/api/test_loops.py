@@ -340,6 +340,50 @@ def test_levenshtein():
     check(program, a, b, sizes=["known"])
 
 
+@pytest.mark.parametrize("n", [3, 8, 9, 16, 40])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_products_of_all_sizes_and_orders(n, dtype):
+    W, P = (RNG.normal(size=(n, n)) * 2 for _ in range(2))
+    x = RNG.normal(size=n) * 2
+
+    def program(L, W, P, x):
+        def step(i, state):
+            P, x = state
+            P = (W @ P @ W.T + P.T @ W) % 7
+            x = (W @ x + x @ W + W.T @ x + x @ W.T + P @ x) % 7
+            return P, x + np.outer(x, x)[1] % 3
+
+        return L.fori_loop(0, 2, step, (P, x))
+
+    arrays = [x.astype(dtype) for x in (np.round(W), np.round(P), np.round(x))]  # exact sums
+    check(program, *arrays, sizes=["known", "named"])
+
+
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (20,), (6, 10)])
+def test_constants_that_are_read_at_an_index(shape):
+    table = RNG.normal(size=shape)
+
+    def program(L, xs):
+        def step(total, i):
+            return total + np.take(table, i % 3, 0), np.take(table, (i + 1) % 2, 0) * 2
+
+        return L.scan(step, np.zeros(shape[1:]), xs)
+
+    check(program, RNG.integers(0, 9, 5), eager=False)
+
+
+@pytest.mark.parametrize("n", [3, 4, 8, 9, 33])
+def test_long_ops_of_small_arrays(n):
+    def program(L, x, xs):
+        def step(h, x):
+            h = np.tanh(h + x) * np.exp(-h[0]) + np.sin(x) ** np.abs(h)
+            return h, np.log1p(np.abs(h))
+
+        return L.scan(step, x, xs)
+
+    check(program, RNG.normal(size=n), np.abs(RNG.normal(size=(4, n))), sizes=["known", "named"])
+
+
 def test_linear_algebra_of_small_matrices():
     def program(L, A, x, xs):
         def step(state, y):

@@ -38,6 +38,7 @@ from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
+WIDE = 16  # columns of a product that is written as sums of rows
 LANES = 4  # elements of which an op that takes long is computed on vectors
 Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
 
@@ -114,7 +115,9 @@ def transpose(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Valu
             own[axis] = i
         return x.at(own)
 
-    return w.view(x, [x.shape[a] for a in axes], at)
+    view = w.view(x, [x.shape[a] for a in axes], at)
+    view.by_columns = n == 2 and axes == [1, 0] and not x.by_columns
+    return view
 
 
 def expand_dims(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
@@ -558,7 +561,45 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     if not isinstance(y, Written):
         y = w.cheap(y)
     shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
+    last = shape[-1] if shape else ONE
+    wide = not isinstance(last, Const) or last.value >= WIDE
+    if wide and not vector_right and not (vector_left and y.by_columns):
+        y = w.kept(y) if y.by_columns else y
+        return _rows_added(w, shape, dtype, inner, x.at, y.at)
+    if wide and vector_right and x.by_columns:
+        return _rows_added(w, shape, dtype, inner, y.at, lambda place: x.at(place[::-1]))
     return w.tabulated(dtype, shape, element)
+
+
+def _rows_added(
+    w: GraphWriter,
+    shape: Sequence[Scalar],
+    dtype: str,
+    inner: Scalar,
+    *sides: Callable[[Index], Scalar],
+) -> Value:
+    """Write a product that adds rows of the right operand to those of the result."""
+    b, target = w.builder, w.buffer(dtype, shape)
+    left, right = sides
+
+    def row(place: Index) -> None:
+        def clear(column: Index) -> None:
+            b.store(target.buffer, [*place, *column], const(0, dtype))
+
+        w.for_each(shape[-1:], clear)
+        with b.loop(ZERO, inner, name="k") as loop:
+            factor = left([*place, loop.index])
+
+            def add_to(column: Index) -> None:
+                at = [*place, *column]
+                term = b.op(multiply, factor, right([loop.index, *column]), dtype=dtype)
+                total = b.op(add, b.load(target.buffer, at), term, dtype=dtype)
+                b.store(target.buffer, at, total)
+
+            w.for_each(shape[-1:], add_to)
+
+    w.for_each(shape[:-1], row)
+    return target
 
 
 def outer(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:

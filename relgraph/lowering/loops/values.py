@@ -21,7 +21,12 @@ At = Callable[[Index], Scalar]
 
 
 class Value:
-    """An array: its dtype, its sizes, and its elements."""
+    """An array: its dtype, its sizes, and its elements.
+
+    ``by_columns`` is True for a matrix of which elements of a column are next to each other.
+    """
+
+    by_columns = False
 
     def __init__(self, dtype: str, shape: Sequence[Scalar]) -> None:
         self.dtype = dtype
