@@ -41,7 +41,7 @@ GROUPS = {
         "api.cuda",
         "cache",
     ),
-    "Cost, benchmarks and source": ("costs", "ir.cost", "api.profile", "measurement", "export"),
+    "Cost, benchmarks and source": ("costs", "ir.cost", "measurement", "export"),
     "Text, formulas and pictures": ("ir.printing", "api.draw"),
     "Ops": ("ops", "numpy"),
     "Other libraries": ("interop",),

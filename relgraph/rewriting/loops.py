@@ -14,7 +14,7 @@ from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable, fresh_input
 from relgraph.ir.op import GetItem
 from relgraph.ops.loops import Body, Cond, Scan, closed, is_loop, results_of
-from relgraph.rewriting.derivation.passes import LISTENER, told
+from relgraph.rewriting.derivation.passes import LISTENER, report_pass
 from relgraph.rewriting.driver import RUNNER
 
 Outputs = tuple[Variable, ...]
@@ -47,7 +47,7 @@ def rewritten(outputs: Outputs, run: Run, run_body: Run) -> Outputs:
             changes |= _with_bodies(node, run_body, lines)
     new = substitute(new, changes) if changes else new
     new = _pruned(new)
-    told("loop_bodies", before, new, lines)
+    report_pass("loop_bodies", before, new, lines)
     return new
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 WIDE = 16  # columns of a product that is written as sums of rows
 LANES = 4  # elements of which an op that takes long is computed on vectors
+PRODUCT = 1 << 18  # multiplications of two matrices, beyond which a library is faster
+
 Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
 
 
@@ -531,6 +533,8 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     if max(len(x.shape), len(y.shape)) > 2 or node.dtype.kind == "b":
         raise Unsupported
     b = w.builder
+    if len(x.shape) == len(y.shape) == 2 and not _is_small_product(x, y):
+        raise Unsupported  # a library is faster
     inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
     vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
     free = node.dtype.kind == "f"
@@ -600,6 +604,11 @@ def _rows_added(
 
     w.for_each(shape[:-1], row)
     return target
+
+
+def _is_small_product(x: Value, y: Value) -> bool:
+    sizes = [n.value if isinstance(n, Const) else None for n in (*x.shape, *y.shape[1:])]
+    return None not in sizes and prod(sizes) <= PRODUCT  # type: ignore[arg-type]
 
 
 def outer(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
