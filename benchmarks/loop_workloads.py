@@ -460,7 +460,7 @@ def levenshtein(m: Any, loops: Any, a: Any, b: Any, first: Any) -> Any:
     def row(above: Any, letter: Any) -> Any:
         def column(left: Any, pair: Any) -> Any:
             other, diagonal, up = pair
-            new = m.minimum(m.minimum(left, up) + 1, diagonal + (letter != other))
+            new = m.minimum(m.minimum(left, up) + 1, diagonal + m.not_equal(letter, other))
             return new, new
 
         start = above[0] + 1

@@ -463,7 +463,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
                 result = term if result is None else combine(result, term)
             total = start if result is None else result
         else:
-            total = _looped(w, x, axes, place, start, combine, free)
+            total = _looped(w, x, axes, place, start, combine=combine, free=free)
         if isinstance(op, Mean):
             count: Scalar = ONE
             for n in static:
@@ -488,6 +488,7 @@ def _looped(
     axes: Sequence[int],
     place: list[Any],
     start: Scalar,
+    *,
     combine: Callable[[Scalar, Scalar], Scalar],
     free: bool,
 ) -> Scalar:
@@ -497,7 +498,7 @@ def _looped(
         place[first] = loop.index
         (total,) = loop.vars
         if others:
-            following = _looped(w, x, others, place, total, combine, free)
+            following = _looped(w, x, others, place, total, combine=combine, free=free)
         elif free:
             following = w.builder.op("sum", total, x.at(place), dtype=x.dtype)
         else:
