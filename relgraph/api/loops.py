@@ -12,6 +12,7 @@ from relgraph.api.differentiation import node_of
 from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import filled, flattened, rebuilt
 from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.storage import BODY
 from relgraph.api.tracing.tracer import argument, wrap
 from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, DTypeError, checks_arguments, kind_of
@@ -217,9 +218,12 @@ class _Traced:
         self, function: Callable[..., Any], types: Sequence[TensorType], call: Any
     ) -> None:
         self.inputs = [fresh_input("x", t) for t in types]
-        with tracing(function):
-            result = call(function, [argument(x) for x in self.inputs])
-        self.result = result
+        token = BODY.set(self)
+        try:
+            with tracing(function):
+                self.result = call(function, [argument(x) for x in self.inputs])
+        finally:
+            BODY.reset(token)
 
     def nodes(self, value: Any) -> list[Variable]:
         """Return the leaves of a result."""

@@ -492,6 +492,34 @@ def test_a_function_that_returns_no_pair():
     )  # fmt: skip
 
 
+def test_a_body_that_writes_to_an_array_from_outside():
+    def program(x):
+        total = np.zeros(3)
+
+        def body(i, c):
+            total[i] = c
+            return c + 1
+
+        return rg.fori_loop(0, 3, body, x) + total
+
+    mistake(
+        rg.errors.ArgumentError, lambda: rg.jit(program)(1.0),
+        "writes to an array from outside", "float64[3]", "Carry the array",
+    )  # fmt: skip
+
+    def nested(x):
+        def outer(i, x):
+            def inner(j, y):
+                x[j] = y
+                return y
+
+            return x + rg.fori_loop(0, 3, inner, 1.0)
+
+        return rg.fori_loop(0, 3, outer, x)
+
+    mistake(rg.errors.ArgumentError, lambda: rg.jit(nested)(V3), "outside", "copy")
+
+
 def test_lengths_that_differ():
     mistake(
         rg.errors.ArgumentError,
