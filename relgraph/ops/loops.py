@@ -341,11 +341,23 @@ def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) 
         for ys, y in zip(stacked, results[carries:], strict=True):
             ys[i] = y
     if length <= 0:
-        shapes = [(0, *[n if isinstance(n, int) else 0 for n in x.shape]) for x in body.types]
-        stacked = [np.empty(shape, x.dtype) for shape, x in zip(shapes, body.types, strict=True)][
-            carries:
-        ]
+        stacked = _empty_stacks(body, carried, slices, rest)[carries:]
     return (*[np.array(x) for x in carried], *stacked)
+
+
+def _empty_stacks(
+    body: Body, carried: Sequence[Any], slices: Sequence[Any], rest: Sequence[Any]
+) -> list[Any]:
+    """Return stacks of no slices, whose sizes are those that the operands give to names."""
+    shapes = [(), *map(np.shape, carried), *[np.shape(x)[1:] for x in slices], *map(np.shape, rest)]
+    sizes: dict[Any, int] = {}
+    for x, shape in zip(body.graph.inputs, shapes, strict=True):
+        sizes.update(zip(x.type.shape, shape, strict=True))
+    sizes.pop(None, None)
+    return [
+        np.empty((0, *[n if isinstance(n, int) else sizes.get(n, 0) for n in x.shape]), x.dtype)
+        for x in body.types
+    ]
 
 
 def repeated(
