@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration import calibrate, machine, versions
-from corpus_peers import FRAMEWORKS, Missing, Reference
+from corpus_peers import FRAMEWORKS, Missing, Reference, Stopped
 from corpus_programs import NPBENCH, PROGRAMS, THEME_OF
 from corpus_programs.program import Program
 from first_call import environment
@@ -47,10 +47,6 @@ PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "tbb", "jax", "jaxlib", "torc
 GRACE = 20.0  # seconds in which a stopped compilation returns to Python
 ROW_SECONDS = 20.0  # in which the turns of a row begin
 BEHIND = 0.9
-
-
-class Stopped(BaseException):
-    """A contender took too long; not an Exception, so that no framework handles it."""
 
 
 @contextmanager
@@ -105,9 +101,8 @@ class Worker:
             try:
                 with limited(self.limit):
                     contender = framework.contender(reference)
-                    if name != "numba":  # which checked its own, to choose one
-                        contender.check()
-                first[name] = time.perf_counter() - start
+                    contender.check()
+                first[name] = contender.first_call or time.perf_counter() - start
                 contenders[name] = contender
             except Missing as reason:
                 missing[name] = str(reason)

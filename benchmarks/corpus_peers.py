@@ -25,6 +25,10 @@ class Missing(Exception):
     """A framework has no form of a program; the text says why."""
 
 
+class Stopped(BaseException):
+    """A first call took too long; not an Exception, so that no framework handles it."""
+
+
 class Reference:
     """The arguments of a program at a size, which of them it changes, and NumPy's results."""
 
@@ -80,6 +84,7 @@ class InPlace:
 
     def __init__(self, function: Callable[..., Any], reference: Reference) -> None:
         self.function, self.reference = function, reference
+        self.first_call: float | None = None  # seconds, where more than one call came first
         self.given = copied(reference.arguments)
         self.renewed = [(self.given[i], reference.arguments[i]) for i in reference.changed]
 
@@ -106,6 +111,7 @@ class Functional:
 
     def __init__(self, call: Callable[[], Any], reference: Reference) -> None:
         self.call, self.reference = call, reference
+        self.first_call: float | None = None
 
     def __call__(self) -> Any:
         """Call the function."""
@@ -176,14 +182,14 @@ class Numba:
             calls = InPlace(rebound(function, names, decorate), reference)
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("error", self.numba.NumbaPerformanceWarning)
-                    if not parallel:
-                        warnings.simplefilter("ignore")
+                    warnings.simplefilter("error" if parallel else "ignore")
+                    start = time.perf_counter()
                     calls.check()
-            except (self.numba.NumbaError, self.numba.NumbaWarning, AssertionError):
-                if not parallel:
+                    calls.first_call = time.perf_counter() - start
+            except (self.numba.core.errors.NumbaError, Warning, AssertionError, Stopped):
+                if not found:
                     raise
-                continue  # it has nothing to run in parallel, or fails in the attempt
+                break  # it has nothing to run in parallel, or fails in the attempt
             found[name], times[name] = calls, min(_seconds(calls) for _ in range(QUICK_CALLS))
         self.chosen = min(times, key=times.__getitem__)
         return found[self.chosen]
@@ -257,4 +263,4 @@ FRAMEWORKS: dict[str, Callable[[], Any]] = {
     "jax": JaxPeer,
     "torch.compile": TorchPeer,
 }
-__all__ = ["FRAMEWORKS", "Missing", "Reference"]
+__all__ = ["FRAMEWORKS", "Missing", "Reference", "Stopped"]

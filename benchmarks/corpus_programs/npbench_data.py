@@ -214,6 +214,23 @@ def scattering_self_energies_jax(D, G, dH, sigma):
     return sigma
 
 
+def stockham_fft_numba(x):
+    y = x.astype(np.complex128)
+    z = np.empty_like(y)
+    stride, length = 1, x.size
+    while length > 1:
+        length //= 2
+        for p in range(length):
+            twiddle = np.exp(-1j * np.pi * p / length)
+            for q in range(stride):
+                a, b = y[q + stride * p], y[q + stride * (p + length)]
+                z[q + stride * 2 * p] = a + b
+                z[q + stride * (2 * p + 1)] = (a - b) * twiddle
+        y, z = z, y
+        stride *= 2
+    return y
+
+
 def mandelbrot1(x, y, limit):
     """Iterate all points until they leave a disc, and count."""
     c = x + y[:, None] * 1j
@@ -533,6 +550,7 @@ PROGRAMS = [
     ),
     Program(
         f.stockham_fft, lambda rng, n: normals(n)(rng), ((2**15,),), (8,),
+        numba=stockham_fft_numba,
         torch="not run: complex numbers", relgraph=COMPLEX, loops=True,
     ),
     Program(

@@ -270,8 +270,9 @@ def channel_flow_jax(u, v, p, dt, dx, dy, rho, nu, force):
     return steps, u, v, p
 
 
-def _box(n, m):
-    return *[np.zeros((n, m)) for _ in range(3)], 0.001, 2 / (m - 1), 2 / (n - 1), 1.0, 0.1
+def _box(rng, n):
+    fields = uniforms(*[(n, n)] * 3, low=0.0, high=0.1)(rng)
+    return *fields, 0.001, 2 / (n - 1), 2 / (n - 1), 1.0, 0.1
 
 
 def _columns(rng, i, j, k):
@@ -320,11 +321,11 @@ PROGRAMS = [
         jax=vadv_jax, numba=vadv_numba, torch=UNROLLED, loops=True,
     ),
     Program(
-        f.cavity_flow, lambda rng, steps, n: (steps, *_box(n, n)), ((25, 41),), (2, 6),
+        f.cavity_flow, lambda rng, steps, n: (steps, *_box(rng, n)), ((25, 41),), (2, 6),
         jax=cavity_flow_jax, torch=UNROLLED, loops=True,
     ),
     Program(
-        f.channel_flow, lambda rng, n: (*_box(n, n), 1.0), ((61,),), (6,),
+        f.channel_flow, lambda rng, n: (*_box(rng, n), 1.0), ((61,),), (6,),
         jax=channel_flow_jax, loops=True,
         torch="not run: the number of steps depends on elements",
     ),

@@ -166,6 +166,16 @@ def spherical(radius, angle, azimuth):
     return np.stack([x, y, radius * np.cos(angle)], axis=1)
 
 
+def spherical_numba(radius, angle, azimuth):
+    out = np.empty((radius.size, 3))
+    for i in prange(radius.size):
+        flat = radius[i] * np.sin(angle[i])
+        out[i, 0] = flat * np.cos(azimuth[i])
+        out[i, 1] = flat * np.sin(azimuth[i])
+        out[i, 2] = radius[i] * np.cos(angle[i])
+    return out
+
+
 PROGRAMS = [
     Program(
         lorenz, lambda rng, steps: (np.array([1.0, 1.0, 1.05]), steps, 0.01), ((500,), (10,)),
@@ -200,6 +210,7 @@ PROGRAMS = [
         sun_height, lambda rng, n: uniforms(n, n, n, low=-0.4, high=0.4)(rng), ((1_000_000,),), (5,)
     ),
     Program(
-        spherical, lambda rng, n: uniforms(n, n, n, low=0.0, high=3.0)(rng), ((300_000,),), (5,)
+        spherical, lambda rng, n: uniforms(n, n, n, low=0.0, high=3.0)(rng), ((300_000,),), (5,),
+        numba=spherical_numba,
     ),
 ]  # fmt: skip
