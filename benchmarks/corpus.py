@@ -45,7 +45,7 @@ from harness import Plan, measure
 RESULTS = Path(__file__).parent / "results" / "corpus.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "tbb", "jax", "jaxlib", "torch")
 GRACE = 20.0  # seconds in which a stopped compilation returns to Python
-ROW_SECONDS = 20.0  # in which the turns of a row begin
+ROW_SECONDS = 12.0  # in which the turns of a row begin
 BEHIND = 0.9
 
 
@@ -107,13 +107,13 @@ class Worker:
             except Missing as reason:
                 missing[name] = str(reason)
             except Stopped:
-                missing[name] = f"stopped: its first call takes more than {self.limit:.0f} s"
+                missing[name] = f"stopped: its first call takes more than {self.limit:g} s"
             except Exception as error:  # a framework that fails does not end the run
                 missing[name] = _short(error)
         self.connection.send("measuring")
         plan = Plan(
             rounds=5 if self.quick else 7, window=0.01 if self.quick else 0.03, attempts=2,
-            patience=1.0 if self.quick else 4.0, deadline=time.perf_counter() + ROW_SECONDS,
+            patience=1.0, deadline=time.perf_counter() + ROW_SECONDS,
         )  # fmt: skip
         timings = measure(contenders, plan)
         return {
@@ -184,7 +184,7 @@ class Process:
                     if isinstance(answer, dict):
                         return answer
                     doing = answer
-                reason = f"stopped: its first call takes more than {self.limit:.0f} s"
+                reason = f"stopped: its first call takes more than {self.limit:g} s"
             except EOFError:
                 reason = "ended the process"
             self.process.kill()
@@ -212,6 +212,7 @@ def means(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the geometric means of ratios, by groups of rows: to the best peer and to each."""
     groups = {"all": rows, NPBENCH: [x for x in rows if x["theme"] == NPBENCH]}
     groups["the others"] = [x for x in rows if x["theme"] != NPBENCH]
+    groups["without loops"] = [x for x in rows if not PROGRAMS[x["program"]].loops]
     found: dict[str, dict[str, float]] = {}
     for group, members in groups.items():
         found[group] = {}
@@ -247,7 +248,7 @@ def line(row: dict[str, Any], names: list[str]) -> str:
     """Return the row of the table."""
     times = "".join(f"{_time(row['µs'].get(name)):>14}" for name in names)
     best, value = ratio(row) or ("–", None)
-    shown = "–" if value is None else f"{value:.2f}"
+    shown = "–" if value is None else f"{value:.3g}"
     first = " ".join(
         f"{row['first call s'][name]:.3g}" if name in row["first call s"] else "–" for name in names
     )
@@ -258,14 +259,14 @@ def report(rows: list[dict[str, Any]]) -> list[str]:
     """Return what is said below the table."""
     lines = ["", "times as fast as, geometric means:"]
     for group, values in means(rows).items():
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+        parts = ", ".join(f"{name} {value:.3g}" for name, value in values.items())
         lines.append(f"  {group}: {parts}")
     answers = [(row, answer) for row in rows if (answer := ratio(row)) is not None]
     behind = sorted((x for x in answers if x[1][1] < BEHIND), key=lambda x: x[1][1])
     lines.append(f"{len(behind)} of {len(answers)} rows below {BEHIND} of the best peer:")
     for row, (peer, value) in behind:
         notes = "; ".join(row["notes"])
-        lines.append(f"  {value:.2f} of {peer}: {row['program']}, {row['size']} ({notes})")
+        lines.append(f"  {value:.3g} of {peer}: {row['program']}, {row['size']} ({notes})")
     without = [row for row in rows if "relgraph" in row["missing"]]
     lines.append(f"{len(without)} rows without relgraph:")
     lines += [f"  {x['program']}, {x['size']}: {x['missing']['relgraph']}" for x in without]

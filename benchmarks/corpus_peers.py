@@ -159,7 +159,11 @@ class Relgraph:
 
 
 class Numba:
-    """numba, on one thread or with parallel=True, whichever is faster; fastmath."""
+    """numba with fastmath, on one thread or with parallel=True, whichever is faster.
+
+    Programs of a loop over steps run on one thread, unless their form has a ``prange``: their
+    arrays are small, and parallel code of them takes minutes to compile.
+    """
 
     setting = "njit, fastmath, the faster of parallel=True and False"
 
@@ -173,10 +177,14 @@ class Numba:
 
     def contender(self, reference: Reference) -> InPlace:
         """Return the calls."""
-        function = form(reference.program, "numba") or reference.program.function
+        program = reference.program
+        function = form(program, "numba") or program.function
         found: dict[str, InPlace] = {}
         times = {}
-        for name, parallel in (("one thread", False), ("parallel", True)):
+        settings = {"one thread": False, "parallel": True}
+        if program.loops and "prange" not in function.__code__.co_names:
+            del settings["parallel"]
+        for name, parallel in settings.items():
             decorate = self.numba.njit(fastmath=True, parallel=parallel)
             names = {"prange": self.numba.prange if parallel else range}
             calls = InPlace(rebound(function, names, decorate), reference)
