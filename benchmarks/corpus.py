@@ -4,6 +4,7 @@
     python benchmarks/corpus.py --only jacobi          # those whose name or theme holds "jacobi"
     python benchmarks/corpus.py --quick --no-torch     # one size, few rounds
     python benchmarks/corpus.py --only lorenz --save   # measures these rows anew in the file
+    python benchmarks/corpus.py --threads 1            # on one processor, where others are busy
 
 A program is a NumPy function with its arguments at one or two sizes (``corpus_programs``).
 relgraph runs it unchanged; numba and JAX do if they can, and else a form that their users would
@@ -14,7 +15,8 @@ All contenders of a row run in one process, in turns; a time is the median of al
 call is the time from the function to its first result, in a process that has compiled others, with
 empty caches on disk.  One that takes longer than ``--limit`` seconds is stopped, if need be with
 its process, and the row says so.  Arguments that a program changes are given anew by a copy, which
-counts (``corpus_peers.py``).
+counts (``corpus_peers.py``).  ``--threads 1`` keeps every framework to one processor: on a machine
+that other processes use, too, threads that wait for each other measure the others.
 """
 
 from __future__ import annotations
@@ -42,11 +44,14 @@ from corpus_programs.program import Program
 from first_call import environment
 from harness import Plan, measure
 
+from relgraph.settings import processors
+
 RESULTS = Path(__file__).parent / "results" / "corpus.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "tbb", "jax", "jaxlib", "torch")
 GRACE = 20.0  # seconds in which a stopped compilation returns to Python
 ROW_SECONDS = 12.0  # in which the turns of a row begin
 BEHIND = 0.9
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @contextmanager
@@ -150,7 +155,7 @@ def _short(error: Exception) -> str:
 
 
 def work(connection: Connection, names: list[str], limit: float, quick: bool) -> None:
-    """Run in the process that measures."""
+    """Run in the process that measures; it has the processors of its parent."""
     warnings.simplefilter("ignore")
     Worker(connection, names, limit, quick).serve()
 
@@ -304,6 +309,7 @@ def arguments() -> argparse.Namespace:
     for name in ("numba", "jax", "torch"):
         parser.add_argument(f"--no-{name}", action="store_true", help=f"leave {name} out")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of a first call")
+    parser.add_argument("--threads", type=int, default=processors(), help="of every framework")
     parser.add_argument("--save", action="store_true", help="put the rows into the results")
     parser.add_argument("--list", action="store_true", help="print the programs and sizes")
     given = parser.parse_args()
@@ -325,13 +331,19 @@ def main() -> None:
     before = {} if given.all or not RESULTS.exists() else json.loads(RESULTS.read_text("utf-8"))
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {**environment(folder), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        os.environ |= {
+            **environment(folder),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            **dict.fromkeys(THREADS, str(given.threads)),
+        }
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
         process = Process(given.names, given.limit, given.quick)
         results: dict[str, Any] = {
             "machine": machine(),
             "versions": versions(*PACKAGES),
             "calibration": calibrate(),
-            "settings": {"threads": os.cpu_count(), "limit s": given.limit, **process.settings},
+            "settings": {"threads": given.threads, "limit s": given.limit, **process.settings},
         }
         names = list(process.settings)
         print(heading(names))

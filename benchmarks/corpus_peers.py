@@ -17,6 +17,8 @@ from corpus_programs.program import Program, leaves, rebound
 from harness import load_tbb
 from peers import Jax, TorchCompiled
 
+from relgraph.settings import processors
+
 TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-3}
 QUICK_CALLS = 3  # to choose a setting of numba
 
@@ -237,6 +239,7 @@ class TorchPeer(TorchCompiled):
 
     def __init__(self) -> None:
         super().__init__()
+        self.torch.set_num_threads(processors())
         self.torch.compile(lambda x: x @ x, dynamic=False)(self.torch.ones(10))
 
     def contender(self, reference: Reference) -> InPlace:
