@@ -15,8 +15,8 @@ All contenders of a row run in one process, in turns; a time is the median of al
 call is the time from the function to its first result, in a process that has compiled others, with
 empty caches on disk.  One that takes longer than ``--limit`` seconds is stopped, if need be with
 its process, and the row says so.  Arguments that a program changes are given anew by a copy, which
-counts (``corpus_peers.py``).  ``--threads 1`` keeps every framework to one processor: on a machine
-that other processes use, too, threads that wait for each other measure the others.
+counts (``corpus_peers.py``).  ``--threads 1`` keeps every framework to one processor, and times are
+those of the processor: on a machine that other processes use, too, anything else measures them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from calibration import calibrate, machine, versions
+from calibration import calibrate, interleaved, machine, versions
 from corpus_peers import FRAMEWORKS, Missing, Reference, Stopped
 from corpus_programs import NPBENCH, PROGRAMS, THEME_OF
 from corpus_programs.program import Program
@@ -51,6 +51,7 @@ PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "tbb", "jax", "jaxlib", "torc
 GRACE = 20.0  # seconds in which a stopped compilation returns to Python
 ROW_SECONDS = 12.0  # in which the turns of a row begin
 BEHIND = 0.9
+WINDOW = 0.004  # seconds of the processor
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -116,21 +117,27 @@ class Worker:
             except Exception as error:  # a framework that fails does not end the run
                 missing[name] = _short(error)
         self.connection.send("measuring")
-        plan = Plan(
-            rounds=5 if self.quick else 7, window=0.01 if self.quick else 0.03, attempts=2,
-            patience=1.0, deadline=time.perf_counter() + ROW_SECONDS,
-        )  # fmt: skip
-        timings = measure(contenders, plan)
+        times = self.times(contenders)
         return {
             "program": program.name,
             "theme": THEME_OF[program.name],
             "size": program.label(size),
-            "µs": {name: _digits(x.median * 1e6) for name, x in timings.items()},
+            "µs": {name: _digits(x * 1e6) for name, x in times.items()},
             "first call s": {name: _digits(x) for name, x in first.items()},
-            "disturbed": sum(not x.kept for x in timings.values()),
             "missing": missing,
             "notes": self.notes(program, contenders),
         }
+
+    def times(self, contenders: dict[str, Any]) -> dict[str, float]:
+        """Return the median seconds of a call of each."""
+        rounds = 5 if self.quick else 7
+        if processors() == 1:
+            windows = {name: _processor(x) for name, x in contenders.items()}
+            turns = interleaved(windows, rounds, WINDOW)
+            return {name: statistics.median(x) for name, x in turns.items()}
+        deadline = time.perf_counter() + ROW_SECONDS
+        plan = Plan(rounds, 0.01 if self.quick else 0.03, 2, patience=1.0, deadline=deadline)
+        return {name: x.median for name, x in measure(contenders, plan).items()}
 
     def notes(self, program: Program, contenders: dict[str, Any]) -> list[str]:
         """Return what a reader must know of a row."""
@@ -143,6 +150,21 @@ class Worker:
         if "numba" in contenders:
             found.append(f"numba: {self.frameworks['numba'].chosen}")
         return found
+
+
+def _processor(call: Any) -> Any:
+    """Return a function that times some calls, in seconds of the processor."""
+    start = time.process_time()
+    call()
+    calls = max(1, round(WINDOW / 4 / max(time.process_time() - start, 1e-7)))
+
+    def window() -> float:
+        start = time.process_time()
+        for _ in range(calls):
+            call()
+        return (time.process_time() - start) / calls
+
+    return window
 
 
 def _digits(x: float) -> float:
@@ -198,8 +220,7 @@ class Process:
             if doing in ("numpy", "measuring"):
                 return {"program": program.name, "theme": THEME_OF[program.name],
                         "size": program.label(size), "µs": {}, "first call s": {},
-                        "missing": {"relgraph": f"{doing}: {reason}"}, "notes": [],
-                        "disturbed": 0}  # fmt: skip
+                        "missing": {"relgraph": f"{doing}: {reason}"}, "notes": []}  # fmt: skip
             skipped[doing] = reason
 
 
@@ -328,7 +349,6 @@ def main() -> None:
         for program, size in chosen:
             print(f"{THEME_OF[program.name]:18}{program.name:26}{program.label(size)}")
         return
-    before = {} if given.all or not RESULTS.exists() else json.loads(RESULTS.read_text("utf-8"))
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
@@ -338,12 +358,18 @@ def main() -> None:
         }
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
+        clock = "the processor's" if given.threads == 1 else "the wall's"
         process = Process(given.names, given.limit, given.quick)
         results: dict[str, Any] = {
             "machine": machine(),
             "versions": versions(*PACKAGES),
             "calibration": calibrate(),
-            "settings": {"threads": given.threads, "limit s": given.limit, **process.settings},
+            "settings": {
+                "threads": given.threads,
+                "clock": clock,
+                "limit s": given.limit,
+                **process.settings,
+            },
         }
         names = list(process.settings)
         print(heading(names))
@@ -352,6 +378,8 @@ def main() -> None:
             print(line(rows[-1], names))
             sys.stdout.flush()
             if given.all or given.save:  # so that an interruption loses one row
+                fresh = given.all or not RESULTS.exists()
+                before = {} if fresh else json.loads(RESULTS.read_text("utf-8"))
                 together = merged(before.get("rows", []), rows)
                 text = {**results, "rows": together, "means": means(together)}
                 RESULTS.write_text(
