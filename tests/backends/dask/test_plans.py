@@ -66,6 +66,21 @@ def test_a_histogram_of_a_divided_array_is_one_pass():
     np.testing.assert_array_equal(counts, np.histogram(values, 8, (-3, 3))[0])
 
 
+def test_a_step_of_k_means_reads_the_data_once():
+    C = rg.matrix("C", (3, 4))
+    distances = rg.sum(X**2, axis=1)[:, None] - 2 * (X @ C.T) + rg.sum(C**2, axis=1)
+    nearest = rg.argmin(distances, axis=1)
+    sums, numbers = rg.constant(np.zeros((3, 4))), rg.constant(np.zeros(3))
+    means = sums.at[nearest].add(X) / numbers.at[nearest].add(1.0)[:, None]
+    f = rg.function([X, C], means, target="dask")
+    data, centres = tall(), np.random.default_rng(2).normal(size=(3, 4))
+    assert f.plan(data, centres).passes == 1
+    rows = data.compute()
+    labels = ((rows[:, None] - centres) ** 2).sum(axis=-1).argmin(axis=-1)
+    expected = np.stack([rows[labels == k].mean(axis=0) for k in range(3)])
+    np.testing.assert_allclose(f.compute(data, centres), expected, rtol=1e-12)
+
+
 def test_ridge_regression_reads_the_data_once():
     solution = rg.solve(X.T @ X + 0.1 * rg.eye(4), X.T @ y)
     assert planned(solution, tall(), long(), inputs=[X, y]).passes == 1
