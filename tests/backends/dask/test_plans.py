@@ -66,7 +66,7 @@ def test_a_histogram_of_a_divided_array_is_one_pass():
     np.testing.assert_array_equal(counts, np.histogram(values, 8, (-3, 3))[0])
 
 
-def test_a_step_of_k_means_reads_the_data_once():
+def test_means_of_clusters_by_updates_read_the_data_once():
     C = rg.matrix("C", (3, 4))
     distances = rg.sum(X**2, axis=1)[:, None] - 2 * (X @ C.T) + rg.sum(C**2, axis=1)
     nearest = rg.argmin(distances, axis=1)
