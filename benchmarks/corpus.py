@@ -48,6 +48,7 @@ from relgraph.settings import processors
 
 RESULTS = Path(__file__).parent / "results" / "corpus.json"
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "tbb", "jax", "jaxlib", "torch")
+AGAIN = 5.0  # seconds until a compilation that goes on is stopped again
 GRACE = 20.0  # seconds in which a stopped compilation returns to Python
 ROW_SECONDS = 12.0  # in which the turns of a row begin
 BEHIND = 0.9
@@ -57,16 +58,19 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise Stopped in the body after some seconds."""
+    """Raise Stopped in the body after some seconds, and again where something swallowed it."""
+    running = True
 
     def stop(*_: object) -> None:
-        raise Stopped
+        if running:
+            raise Stopped
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
+        running = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -108,8 +112,10 @@ class Worker:
                 with limited(self.limit):
                     contender = framework.contender(reference)
                     contender.check()
-                first[name] = contender.first_call or time.perf_counter() - start
-                contenders[name] = contender
+                seconds = contender.first_call or time.perf_counter() - start
+                if seconds > self.limit:  # a destructor or a callback swallowed it
+                    raise Stopped
+                first[name], contenders[name] = seconds, contender
             except Missing as reason:
                 missing[name] = str(reason)
             except Stopped:

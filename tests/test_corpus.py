@@ -1,5 +1,6 @@
 """The corpus of NumPy programs: relgraph and the forms for numba compute what NumPy computes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -101,6 +102,14 @@ def test_rows_measured_anew_replace_those_of_before():
     before = [row("lorenz", numpy=1.0), row("gemm", numpy=1.0), row("gone", numpy=1.0)]
     found = corpus.merged(before, [row("gemm", numpy=2.0)])
     assert [(x["program"], x["µs"]["numpy"]) for x in found] == [("gemm", 2.0), ("lorenz", 1.0)]
+
+
+def test_results_are_of_the_programs_of_the_corpus():
+    rows = json.loads(corpus.RESULTS.read_text(encoding="utf-8"))["rows"]
+    measured = {(x["program"], x["size"]) for x in rows}
+    assert measured == {(p.name, p.label(size)) for p in PROGRAMS.values() for size in p.sizes}
+    for x in rows:
+        assert {*x["µs"], *x["missing"]} >= {"numpy", "relgraph"}
 
 
 def run(*options):

@@ -146,7 +146,7 @@ PROGRAMS = [
     Program(
         black_scholes, _options, ((1_000_000,), (1000,)), (5,),
         relgraph=black_scholes_relgraph, relgraph_reason="rg.erf in place of SciPy's",
-        jax=black_scholes_jax, numba=black_scholes_numba, torch="not run: SciPy's erf",
+        jax=black_scholes_jax, numba=black_scholes_numba,
     ),
     Program(
         monte_carlo_paths,

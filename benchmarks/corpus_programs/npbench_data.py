@@ -520,7 +520,6 @@ PROGRAMS = [
     ),
     Program(
         f.azimint_hist, _radii, ((400_000, 1000),), (40, 4), numba=azimint_hist_numba, rtol=1e-3,
-        torch="not run: np.histogram",
     ),
     Program(
         f.compute, lambda rng, m, n: (*np.array([4, 3, 9]), *rng.integers(0, 1000, (2, m, n))),
@@ -541,34 +540,34 @@ PROGRAMS = [
     ),
     Program(
         f.contour_integral, _polynomial, ((150, 50),), (4, 2),
-        jax=contour_integral_jax, torch="not run: complex numbers", relgraph=COMPLEX,
+        jax=contour_integral_jax, relgraph=COMPLEX,
     ),
     Program(
         f.scattering_self_energies, _green, ((8, 4, 3, 12),), (2, 2, 2, 3),
-        jax=scattering_self_energies_jax, torch="not run: complex numbers", relgraph=COMPLEX,
+        jax=scattering_self_energies_jax, relgraph=COMPLEX,
         loops=True,
     ),
     Program(
         f.stockham_fft, lambda rng, n: normals(n)(rng), ((2**15,),), (8,),
         numba=stockham_fft_numba,
-        torch="not run: complex numbers", relgraph=COMPLEX, loops=True,
+        relgraph=COMPLEX, loops=True,
     ),
     Program(
         mandelbrot1, _plane, ((125, 60),), (6, 4),
         relgraph=mandelbrot1_relgraph, relgraph_reason="complex numbers as pairs of arrays",
-        jax=mandelbrot1_jax, numba=mandelbrot1_numba, torch="not run: complex numbers", loops=True,
+        jax=mandelbrot1_jax, numba=mandelbrot1_numba, loops=True,
     ),
     Program(
         mandelbrot2, _plane, ((200, 40),), (6, 4), relgraph=COMPLEX,
-        jax=mandelbrot2_jax, numba=mandelbrot2_numba, torch="not run: complex numbers", loops=True,
+        jax=mandelbrot2_jax, numba=mandelbrot2_numba, loops=True,
     ),
     Program(
         f.crc16, lambda rng, n: (rng.integers(0, 256, n), 0x8408), ((1600,),), (3,),
-        jax=crc16_jax, torch="not run: branches on bits of elements", loops=True,
+        jax=crc16_jax, loops=True,
     ),
     Program(
         f.nussinov, lambda rng, n: (rng.integers(0, 4, n),), ((40,),), (6,),
-        jax=nussinov_jax, torch="not run: max and int of elements", loops=True,
+        jax=nussinov_jax, loops=True,
     ),
     Program(f.mlp, _layers, ((8, 3, 3000, 2000, 2000),), (3, 4, 5, 6, 3), numba=mlp_numba),
     Program(

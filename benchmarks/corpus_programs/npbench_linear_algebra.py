@@ -276,11 +276,10 @@ PROGRAMS = [
         (2, 3, 4), jax=doitgen_jax, torch=UNROLLED, loops=True,
     ),
     Program(f.spmv, _sparse, ((4096, 4096, 8192),), (4, 6, 7),
-        jax=spmv_jax, torch="not run: slices of which elements give the bounds", loops=True,
+        jax=spmv_jax, loops=True,
     ),
     Program(
         f.floyd_warshall, lambda rng, n: (rng.integers(1, 1000, (n, n)),), ((200,),), (5,),
         jax=floyd_warshall_jax, numba=floyd_warshall_numba, loops=True,
-        torch="not run: np.add.outer",
     ),
 ]  # fmt: skip

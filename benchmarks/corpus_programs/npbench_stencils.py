@@ -327,6 +327,5 @@ PROGRAMS = [
     Program(
         f.channel_flow, lambda rng, n: (*_box(rng, n), 1.0), ((61,),), (6,),
         jax=channel_flow_jax, loops=True,
-        torch="not run: the number of steps depends on elements",
     ),
 ]  # fmt: skip

@@ -60,7 +60,7 @@ class Program:
     numba : callable, str, optional
         By default, `function`.
     torch : callable, str, optional
-        By default, `function`, whose calls of NumPy torch.compile translates.
+        By default, `function`; torch.compile leaves to NumPy what it cannot translate.
     loops : bool
         Whether a Python loop runs over steps or elements, which relgraph unrolls.
     rtol : float, optional
