@@ -24,6 +24,7 @@ RENAMED = {
     "dscalar": "scalar", "dvector": "vector", "dmatrix": "matrix", "dscalars": "scalars",
     "dvectors": "vectors", "dmatrices": "matrices", "tensor3": "tensor", "tensor4": "tensor",
     "dtensor3": "tensor", "dtensor4": "tensor", "pp": "pprint", "debugprint": "dprint",
+    "pydotprint": "draw",
     # rewriters and databases
     "Optimizer": "GraphRewriter", "GlobalOptimizer": "GraphRewriter",
     "FromFunctionOptimizer": "GraphRewriter", "FromFunctionGraphRewriter": "GraphRewriter",

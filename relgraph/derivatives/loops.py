@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relgraph.derivatives.checkpoints import in_segments, needs_checkpoints
 from relgraph.errors import DerivativeError
-from relgraph.ir.graph import toposort
-from relgraph.ir.node import Input, Variable, fresh_input
+from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.node import Constant, Input, Variable, apply, fresh_input
 from relgraph.ir.types import TensorType
 from relgraph.numpy.creation import zeros_like
 from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, closed, results_of
@@ -172,6 +173,8 @@ def cotangents(
             {"loop": node},
             "Use rg.scan or rg.fori_loop, or rg.jvp for the derivative along a direction.",
         )
+    if needs_checkpoints(node):
+        return _checkpointed(node, above, varies, vjp)
     return _scan_cotangents(node, above, varies, vjp)
 
 
@@ -217,6 +220,22 @@ def _scan_cotangents(
         if varies[1 + i]:
             results[1 + i] = value
     return results
+
+
+def _checkpointed(
+    node: Variable, above: Sequence[Variable | None], varies: Sequence[bool], vjp: Reverse
+) -> Parts:
+    """Return cotangents of a scan of scans; an operand may depend on others, so they stand alone."""
+    holes: Nodes = [
+        x if isinstance(x, Constant) else fresh_input("operand", x.type) for x in node.inputs
+    ]
+    values = in_segments(apply(node.op, tuple(holes)))  # type: ignore[arg-type]
+    pairs = [(y, g) for y, g in zip(values, above, strict=True) if g is not None]
+    wrt = [x for x, v in zip(holes, varies, strict=True) if v]
+    parts = vjp([y for y, _ in pairs], [g for _, g in pairs], wrt)
+    images = dict(zip(holes, node.inputs, strict=True))
+    found = iter([None if x is None else substitute(x, images)[0] for x in parts])
+    return [next(found) if v else None for v in varies]
 
 
 def _kept(node: Variable) -> Nodes:
@@ -284,7 +303,7 @@ def _scan(
     """Return the results of a scan of which all inputs of the body are given."""
     n, m = kinds
     names = ["index", *(f"carry_{i}" for i in range(n)), *(f"slice_{i}" for i in range(m))]
-    names += [f"given_{i}" for i in range(len(inputs) - len(names))]
+    names += [f"operand_{i}" for i in range(len(inputs) - len(names))]
     (body,), others = closed([(inputs, outputs)], names)
     return results_of(Scan(body, n, m, *options)(*operands, *others))
 

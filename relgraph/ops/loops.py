@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError, ShapeError
-from relgraph.ir.cost import node_flops
+from relgraph.ir.cost import extent, node_flops
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
 from relgraph.ir.op import GetItem, Op
@@ -126,7 +126,8 @@ class Scan(Loop):
         starts, slices = rest[:carries], rest[carries : carries + sequences]
         for given, x in zip(slices, body.graph.inputs[1 + carries :], strict=False):
             _check(TensorType(given.dtype, given.shape[1:]), x, "a slice of a sequence")
-            size = given.shape[0] if size is None else size
+            if not isinstance(size, int) and given.shape[0] is not None:
+                size = given.shape[0]
         _check_all(starts, body.graph.inputs[1:], "the first value")
         _check_all(body.types[:carries], body.graph.inputs[1:], "the next value")
         stacked = [TensorType(x.dtype, (size, *x.shape)) for x in body.types[carries:]]
@@ -138,8 +139,11 @@ class Scan(Loop):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost those of the body, for each iteration."""
-        size = self.params[3]
-        return int(self.params[0].flops * (size if isinstance(size, int) else ITERATIONS))
+        body, carries, sequences, size, _ = self.params
+        length: Any = size if isinstance(size, int) else ITERATIONS
+        if sequences:
+            length = extent(types[1 + carries].shape[0])
+        return body.flops * length  # type: ignore[no-any-return]
 
 
 class WhileLoop(Loop):
@@ -252,10 +256,11 @@ def closed(
     """
     pairs = [(list(inputs), list(outputs)) for inputs, outputs in graphs]
     captured: dict[Variable, Input] = {}
+    first = sum([name.startswith("operand_") for name in names])
     for inputs, outputs in pairs:
         for x in _read(inputs, outputs, whole):
             if x not in captured:
-                captured[x] = make_input(f"operand_{len(captured)}", x.type)
+                captured[x] = make_input(f"operand_{first + len(captured)}", x.type)
     bodies = []
     for inputs, outputs in pairs:
         own = [make_input(name, x.type) for name, x in zip(names, inputs, strict=True)]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relgraph.ir.graph import FunctionGraph, substitute, toposort
+from relgraph.ir.graph import FunctionGraph, free_inputs, substitute, toposort
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable, fresh_input
 from relgraph.ir.op import GetItem
-from relgraph.ops.loops import Body, Cond, Scan, closed, is_loop
-from relgraph.rewriting.derivation.passes import LISTENER, told
+from relgraph.ops.loops import Body, Cond, Scan, closed, is_loop, results_of
+from relgraph.rewriting.derivation.passes import LISTENER, report_pass
 from relgraph.rewriting.driver import RUNNER
 
 Outputs = tuple[Variable, ...]
@@ -46,7 +46,8 @@ def rewritten(outputs: Outputs, run: Run, run_body: Run) -> Outputs:
         if is_loop(node):
             changes |= _with_bodies(node, run_body, lines)
     new = substitute(new, changes) if changes else new
-    told("loop_bodies", before, new, lines)
+    new = _pruned(new)
+    report_pass("loop_bodies", before, new, lines)
     return new
 
 
@@ -96,6 +97,45 @@ def _alone(run: Run, outputs: Outputs) -> Outputs:
     finally:
         LISTENER.reset(listener)
         RUNNER.reset(runner)
+
+
+def _pruned(outputs: Outputs) -> Outputs:
+    """Return a graph whose scans compute nothing that nobody reads."""
+    read: dict[Variable, set[int]] = {}
+    for x in toposort(outputs):
+        if isinstance(x.op, GetItem) and isinstance(x.inputs[0].op, Scan):
+            read.setdefault(x.inputs[0], set()).add(x.op.params[0])
+    changes: dict[Variable, Variable] = {}
+    for node, indices in read.items():
+        changes |= _without_the_rest(node, indices)
+    return substitute(outputs, changes) if changes else outputs
+
+
+def _without_the_rest(node: Variable, read: set[int]) -> dict[Variable, Variable]:
+    """Return the results of a scan that are read, as results of one that computes only those."""
+    op: Any = node.op
+    n, m = op.carries, op.sequences
+    graph = op.body.graph
+    needed = set(read)
+    while True:  # a value that is carried is read if a result that is needed reads it
+        used = set(free_inputs([graph.outputs[i] for i in sorted(needed)]))
+        more = {i for i in range(n) if graph.inputs[1 + i] in used} - needed
+        if not more:
+            break
+        needed |= more
+    carries = [i for i in range(n) if i in needed]
+    results = [i for i in range(n, len(graph.outputs)) if i in needed]
+    slices = [i for i in range(m) if graph.inputs[1 + n + i] in used]
+    slices = slices or [0] * (m > 0)  # which says how many iterations there are
+    if len(needed) == len(graph.outputs) and len(slices) == m:
+        return {}
+    kept = [0, *[1 + i for i in carries], *[1 + n + i for i in slices]]
+    kept += range(1 + n + m, len(graph.inputs))
+    outputs = [graph.outputs[i] for i in (*carries, *results)]
+    body = Body(FunctionGraph([graph.inputs[i] for i in kept], outputs))
+    new = Scan(body, len(carries), len(slices), op.size, op.reverse)
+    values = results_of(new(*[node.inputs[i] for i in kept]))
+    return {GetItem(i)(node): value for i, value in zip((*carries, *results), values, strict=True)}
 
 
 def _merged(outputs: Outputs) -> Outputs:

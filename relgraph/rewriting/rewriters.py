@@ -32,7 +32,7 @@ from relgraph.relations.decorators import as_relation
 from relgraph.relations.relation import Relation
 from relgraph.rewriting import loops
 from relgraph.rewriting.budgets import CHAIN, time_limit
-from relgraph.rewriting.derivation.passes import told
+from relgraph.rewriting.derivation.passes import report_pass
 from relgraph.rewriting.driver import RUNNER, collector_paused, normalise
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.node_rewriters import (
@@ -588,7 +588,7 @@ def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
                 [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
                 "Cast or broadcast the new output.",
             )
-    told(item_name(rewriter), graph.outputs, result.outputs)
+    report_pass(item_name(rewriter), graph.outputs, result.outputs)
     return result
 
 

@@ -45,6 +45,7 @@ LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that t
 STATEMENTS = 6000  # of a function, since LLVM's time grows with them
 CONSTANT = 64  # elements of a constant
 STACK = 4096  # elements of an array on the stack
+LARGE = 1 << 16  # elements of an array that kernels compute, which run on threads
 CHEAP = 2  # ops of an element that is computed again for each reader
 FAILED, GOES_ON = 1, 2  # what the status is made of: a check, or a ``while`` loop
 ROUNDS = 1 << 20  # iterations of a ``while`` loop before its caller looks for signals
@@ -114,7 +115,10 @@ _SIZES: dict[str, Callable[[int, int], int]] = {
 
 
 def written_loop(node: Variable, name: str) -> LoopFunction | None:
-    """Return an application of a loop as a function, or None if it has ops without a rule.
+    """Return an application of a loop as a function.
+
+    The result is None if it has ops without a rule, or arrays for which threads and the kernels of
+    the back end pay.
 
     Parameters
     ----------
@@ -123,6 +127,9 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
     name : str
         The name of the function.
     """
+    op: Any = node.op
+    if any([_is_large(x) for body in op.bodies for x in body.graph]):
+        return None
     for limit in LIMITS:
         try:
             return GraphWriter(node, limit).function(name)
@@ -131,6 +138,12 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
         except Unsupported:
             return None
     return None
+
+
+def _is_large(x: Variable) -> bool:
+    """Return True for an array of many elements, as far as its sizes are known."""
+    sizes = getattr(x.type, "shape", ())
+    return prod([n for n in sizes if isinstance(n, int)]) > LARGE
 
 
 class _Frame:

@@ -36,6 +36,8 @@ from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
+PRODUCT = 1 << 13  # multiplications of two matrices, beyond which a library is faster
+
 Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
 
 
@@ -501,6 +503,8 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     if max(len(x.shape), len(y.shape)) > 2 or node.dtype.kind == "b":
         raise Unsupported
     b = w.builder
+    if len(x.shape) == len(y.shape) == 2 and not _is_small_product(x, y):
+        raise Unsupported  # a library is faster
     inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
     vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
     free = node.dtype.kind == "f"
@@ -532,6 +536,11 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         y = w.cheap(y)
     shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
     return w.tabulated(dtype, shape, element)
+
+
+def _is_small_product(x: Value, y: Value) -> bool:
+    sizes = [n.value if isinstance(n, Const) else None for n in (*x.shape, *y.shape[1:])]
+    return None not in sizes and prod(sizes) <= PRODUCT  # type: ignore[arg-type]
 
 
 def outer(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:

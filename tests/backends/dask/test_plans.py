@@ -36,6 +36,13 @@ def test_a_loss_and_its_gradient_read_the_data_once():
     assert plan.bytes_moved == BLOCKS * 8 * (1 + 4)  # a loss and a gradient of each block
 
 
+@pytest.mark.parametrize("labels", [np.ones(ROWS), da.ones(ROWS, chunks=50)])
+def test_operands_in_other_blocks_move_to_those_of_the_largest_input(labels):
+    loss = rg.mean(rg.log(1 + rg.exp(-y * (X @ w))))
+    plan = planned([loss, rg.grad(loss, w)], tall(), labels, np.ones(4), inputs=[X, y, w])
+    assert plan.passes == 1
+
+
 def test_ridge_regression_reads_the_data_once():
     solution = rg.solve(X.T @ X + 0.1 * rg.eye(4), X.T @ y)
     assert planned(solution, tall(), long(), inputs=[X, y]).passes == 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from relgraph.derivatives.loop_batching import cond_batches, picked, scan_batches
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
@@ -32,6 +31,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose, matrix_transpos
 from relgraph.ops.reductions import LogSoftmax, Reduction, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to
 from relgraph.ops.sorting import Argsort, Sort
+from relgraph.rewriting.loop_batching import cond_batches, picked, scan_batches
 
 Operands = list[tuple[Variable, Variable | None]]  # a node, and its batch if it depends on one
 Rule = Callable[[Variable, Operands, Any], Any]
