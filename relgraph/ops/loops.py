@@ -7,7 +7,7 @@ reads of the graph around it is an operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
 from relgraph.ir.op import GetItem, Op
 from relgraph.ir.records import record
+from relgraph.ir.sizes import Place, size_at
 from relgraph.ir.types import TensorType, TupleType, Type
 
 ITERATIONS = 100  # of a loop, for its cost, where nobody knows
@@ -341,11 +342,21 @@ def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) 
         for ys, y in zip(stacked, results[carries:], strict=True):
             ys[i] = y
     if length <= 0:
-        shapes = [(0, *[n if isinstance(n, int) else 0 for n in x.shape]) for x in body.types]
-        stacked = [np.empty(shape, x.dtype) for shape, x in zip(shapes, body.types, strict=True)][
-            carries:
-        ]
+        shapes = [np.shape(x) for x in (values[0], *carried)]
+        shapes += [np.shape(x)[1:] for x in slices] + [np.shape(x) for x in rest]
+        of_inputs = dict(zip(body.graph.inputs, shapes, strict=True))
+        for y in body.graph.outputs[carries:]:
+            sizes = [_size_before(y, axis, of_inputs) for axis in range(-y.ndim, 0)]
+            stacked.append(np.empty((0, *sizes), y.dtype))
     return (*[np.array(x) for x in carried], *stacked)
+
+
+def _size_before(y: Variable, axis: int, shapes: Mapping[Variable, tuple[int, ...]]) -> int:
+    """Return the size of a result of a body that has not run: 0 if it takes a run to know."""
+    size = size_at(y, axis)
+    if isinstance(size, Place):
+        return shapes[size.node][size.axis] if size.node in shapes else 0
+    return size if isinstance(size, int) else 0
 
 
 def repeated(

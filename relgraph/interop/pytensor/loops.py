@@ -8,7 +8,7 @@ one iteration to the next, and what it writes is stacked; so the buffers are joi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import relgraph.ops.elementwise as ew
 from relgraph.errors import RelgraphError
 from relgraph.interop.pytensor.scalars import as_dtype
 from relgraph.interop.pytensor.tensors import Unsupported, Use, as_size
-from relgraph.ir.node import Constant, Variable, constant, fresh_input
+from relgraph.ir.node import Variable, constant, fresh_input
 from relgraph.ir.sizes import Place, size_at
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import Cast
@@ -112,7 +112,7 @@ def _scan(use: Use, *operands: Any) -> Any:
 
 def _parts(info: Any, operands: Sequence[Any]) -> _Taps:
     """Return the parts of an application."""
-    number = as_dtype(operands[0], "int64")
+    number = _simple(as_dtype(operands[0], "int64"))
     rest = iter(operands[1:])
     count = getattr(info, "n_untraced_sit_sot", None)
     plain_count = info.n_shared_outs if count is None else count
@@ -166,8 +166,9 @@ def _written(buffer: Any, count: int) -> Any:
     if others or entry[0] != "slice" or entry[1] not in (None, 0) or entry[3] not in (None, 1):
         return None
     stop = buffer.inputs[2] if entry[2] == "dynamic" else entry[2]
-    same = value.ndim == buffer.ndim and value.dtype == buffer.dtype
-    if not same or as_size(stop) != count or value.type.shape[0] != count:
+    if value.ndim != buffer.ndim or value.dtype != buffer.dtype:
+        return None
+    if difference(stop, count) != 0 or difference(length(value), count) != 0:
         return None
     alike = all(size_at(value, i) == size_at(buffer, i) for i in range(1 - buffer.ndim, 0))
     return value if alike else None
@@ -234,8 +235,8 @@ def _sliced_length(x: Any) -> Any:
             if stop is None:
                 return whole - first
             end = as_size(stop)
-            if isinstance(end, int) and end < 0:
-                return whole + end - first
+            if isinstance(end, int):
+                return (whole if end < 0 else 0) + end - first
             left = difference(whole, end)
             if left is not None and left >= 0:
                 return end - first
@@ -248,6 +249,14 @@ def difference(a: Any, b: Any) -> int | None:
     first.subtract(second)
     number = first.pop(None, 0)
     return None if any(first.values()) else number
+
+
+def _simple(number: Any) -> Any:
+    """Return a number of iterations as the length of an array that it is read from, if it is."""
+    terms = [(x, count) for x, count in _terms(number, 1) if count]
+    if len(terms) == 1 and terms[0][0] is not None and terms[0][1] == 1:
+        return terms[0][0]
+    return number
 
 
 def _terms(x: Any, sign: int) -> Iterator[tuple[Any, int]]:
@@ -432,9 +441,7 @@ def _until(use: Use, taps: _Taps) -> list[Any]:
     places = [fresh_input("stacked", x.type) for x in memory]
     slices_at = [x[index] for x in taps.sequences]
     again = inner.step(carried, slices_at, [])
-    written = [
-        buffer.at[index].set(y) for buffer, y in zip(places, again.stacked, strict=True)
-    ]
+    written = [buffer.at[index].set(y) for buffer, y in zip(places, again.stacked, strict=True)]
     own = [index, going, *carried, *places]
     following = [index + 1, ew.equal(again.until, 0), *again.following, *written]
     names = ["index", "going", *[f"carry_{i}" for i in range(len(own) - 2)]]

@@ -21,7 +21,7 @@ from tests.interop.pytensor.distributions import CASES, log_density  # noqa: E40
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyMC's and PyTensor's own
 
-UNSUPPORTED = {"GARCH11", "PolyaGamma"}  # a loop (Scan), and functions of another package
+UNSUPPORTED = {"PolyaGamma"}  # functions of another package
 NOT_TRIED = {
     "Continuous", "Discrete", "Distribution", "SymbolicRandomVariable",  # base classes
     "DensityDist", "Lognormal", "RandomWalk",  # other names, and the base of random walks
