@@ -12,7 +12,9 @@ from relgraph.api.differentiation import node_of
 from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import filled, flattened, rebuilt
 from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.storage import BODY
 from relgraph.api.tracing.tracer import argument, wrap
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, DTypeError, checks_arguments, kind_of
 from relgraph.ir.dispatch import is_tracing
 from relgraph.ir.node import (
@@ -84,7 +86,7 @@ def scan(
     >>> rg.scan(lambda total, x: (total + x, total), 0.0, np.arange(4.0))
     (np.float64(6.0), array([0., 0., 1., 3.]))
     """
-    return at_arguments(partial(_scan, f, length, reverse), init, xs)  # type: ignore[no-any-return]
+    return at_arguments(partial(_scan, f, length, reverse), init, xs, literal=0)  # type: ignore[no-any-return]
 
 
 @checks_arguments
@@ -124,7 +126,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> rg.fori_loop(1, 6, lambda i, product: product * i, 1)
     np.int64(120)
     """
-    return at_arguments(partial(_fori, body_fun), init_val, (lower, upper))
+    return at_arguments(partial(_fori, body_fun), init_val, (lower, upper), literal=0)
 
 
 @checks_arguments
@@ -166,7 +168,7 @@ def while_loop(
     >>> rg.while_loop(lambda x: x < 100.0, lambda x: 2 * x, 1.0)
     np.float64(128.0)
     """
-    return at_arguments(partial(_while, cond_fun, body_fun), init_val, ())
+    return at_arguments(partial(_while, cond_fun, body_fun), init_val, (), literal=0)
 
 
 @checks_arguments
@@ -216,9 +218,12 @@ class _Traced:
         self, function: Callable[..., Any], types: Sequence[TensorType], call: Any
     ) -> None:
         self.inputs = [fresh_input("x", t) for t in types]
-        with tracing(function):
-            result = call(function, [argument(x) for x in self.inputs])
-        self.result = result
+        token = BODY.set(self)
+        try:
+            with tracing(function):
+                self.result = call(function, [argument(x) for x in self.inputs])
+        finally:
+            BODY.reset(token)
 
     def nodes(self, value: Any) -> list[Variable]:
         """Return the leaves of a result."""
@@ -252,7 +257,8 @@ class _Carry:
     def __init__(self, init: Any) -> None:
         self.tree = init
         self.nodes = _leaves(init)
-        self.weak = [type(x) in (int, float) for x, _ in flattened(init, "x") if x is not None]
+        leaves = [x for x, _ in flattened(init, "x") if x is not None]
+        self.weak = [type(x) in (int, float, WeakScalar) for x in leaves]
         self.types: list[TensorType] = [x.type for x in self.nodes]
 
     def agrees(self, following: Sequence[Variable]) -> bool:

@@ -225,7 +225,7 @@ def _scan_cotangents(
 def _checkpointed(
     node: Variable, above: Sequence[Variable | None], varies: Sequence[bool], vjp: Reverse
 ) -> Parts:
-    """Return cotangents of a scan of scans; an operand may depend on others, so they stand alone."""
+    """Return cotangents by a scan of scans, of stand-ins: an operand may depend on others."""
     holes: Nodes = [
         x if isinstance(x, Constant) else fresh_input("operand", x.type) for x in node.inputs
     ]

@@ -7,7 +7,7 @@ reads of the graph around it is an operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -342,21 +342,30 @@ def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) 
         for ys, y in zip(stacked, results[carries:], strict=True):
             ys[i] = y
     if length <= 0:
-        shapes = [np.shape(x) for x in (values[0], *carried)]
-        shapes += [np.shape(x)[1:] for x in slices] + [np.shape(x) for x in rest]
-        of_inputs = dict(zip(body.graph.inputs, shapes, strict=True))
-        for y in body.graph.outputs[carries:]:
-            sizes = [_size_before(y, axis, of_inputs) for axis in range(-y.ndim, 0)]
-            stacked.append(np.empty((0, *sizes), y.dtype))
+        stacked = _empty_stacks(body, carried, slices, rest)[carries:]
     return (*[np.array(x) for x in carried], *stacked)
 
 
-def _size_before(y: Variable, axis: int, shapes: Mapping[Variable, tuple[int, ...]]) -> int:
-    """Return the size of a result of a body that has not run: 0 if it takes a run to know."""
-    size = size_at(y, axis)
-    if isinstance(size, Place):
-        return shapes[size.node][size.axis] if size.node in shapes else 0
-    return size if isinstance(size, int) else 0
+def _empty_stacks(
+    body: Body, carried: Sequence[Any], slices: Sequence[Any], rest: Sequence[Any]
+) -> list[Any]:
+    """Return stacks of no slices, of the sizes that the operands give to names and to inputs."""
+    shapes = [(), *map(np.shape, carried), *[np.shape(x)[1:] for x in slices], *map(np.shape, rest)]
+    of_inputs = dict(zip(body.graph.inputs, shapes, strict=True))
+    sizes: dict[Any, int] = {}
+    for x, shape in of_inputs.items():
+        sizes.update(zip(x.type.shape, shape, strict=True))
+
+    def size(y: Variable, axis: int) -> int:
+        known = size_at(y, axis)
+        if isinstance(known, Place):
+            return of_inputs[known.node][known.axis] if known.node in of_inputs else 0
+        return known if isinstance(known, int) else sizes.get(known, 0)
+
+    return [
+        np.empty((0, *[size(y, axis) for axis in range(-y.ndim, 0)]), y.dtype)
+        for y in body.graph.outputs
+    ]
 
 
 def repeated(

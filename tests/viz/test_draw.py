@@ -201,3 +201,11 @@ def test_a_profile_is_drawn_with_its_phases_and_calls(tmp_path):
     assert any(title.startswith("rewriting") for title in titles)
     assert any(title.startswith("a call") for title in titles)
     assert (tmp_path / "profile.svg").read_text(encoding="utf-8") == drawing.svg
+
+
+@pytest.mark.parametrize(("ending", "first"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_pictures_are_converted(ending, first, tmp_path):
+    pytest.importorskip("cairosvg", exc_type=(ImportError, OSError))  # it loads the library Cairo
+    path = tmp_path / f"graph.{ending}"
+    rg.draw(rg.exp(rg.vector("x"))).save(path)
+    assert path.read_bytes().startswith(first)

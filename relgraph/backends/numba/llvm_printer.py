@@ -38,6 +38,8 @@ from relgraph.lowering.loops.nodes import (
 )
 from relgraph.lowering.refs import Ref
 
+LONG = 16  # iterations of a loop that LLVM would write out before it looks for vectors
+FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
 _TRUTHS = {"and": "and", "or": "or"}
 
@@ -150,7 +152,8 @@ class _Printer(Expressions):
         if s.apart and not any(isinstance(x, Loop | While | If) for x in s.body):
             self.group = self.module.node("")
             accesses = self.module.node(f'!"llvm.loop.parallel_accesses", {self.group}')
-            end = f", !llvm.loop {self.module.node(f'SELF, {accesses}')}"
+            rolled = self._rolled(s)
+            end = f", !llvm.loop {self.module.node(f'SELF, {accesses}{rolled}')}"
         self.body(s.body)
         ends = [self.text(c.next) for c in s.carried]
         self.group = outside
@@ -169,6 +172,18 @@ class _Printer(Expressions):
             f"  br label %head.{k}{end}",
         ]
         self.label(f"exit.{k}")
+
+    def _rolled(self, s: Loop) -> str:
+        """Return what keeps a loop from being written out before it runs on vectors.
+
+        The loop over vectors that LLVM makes of it may be written out.
+        """
+        if isinstance(s.high, Const) and s.high.value >= LONG:
+            node = self.module.node
+            done = node('!"llvm.loop.isvectorized", i32 1')
+            whole = node('!"llvm.loop.unroll.disable"')
+            return f", {whole}, {node(f'{FOLLOWUP}, {done}')}"
+        return ""
 
     def _while(self, s: While) -> None:
         self.counter += 1

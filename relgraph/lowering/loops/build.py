@@ -22,6 +22,7 @@ from relgraph.ir.records import record
 from relgraph.lowering.loops import small_linalg
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
 from relgraph.lowering.loops.nodes import (
+    Body,
     Buffer,
     Const,
     Function,
@@ -42,6 +43,9 @@ from relgraph.ops.elementwise import Cast, true_divide
 from relgraph.ops.loops import Cond, Scan, WhileLoop
 
 LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that takes too many ops
+WIDEST = (
+    8  # elements along an axis of these; a cell of 16 neurons takes a third of the time in loops
+)
 STATEMENTS = 6000  # of a function, since LLVM's time grows with them
 CONSTANT = 64  # elements of a constant
 STACK = 4096  # elements of an array on the stack
@@ -185,8 +189,10 @@ class GraphWriter:
         self.names: dict[str, Scalar] = {}
         self.owned: set[Buffer] = set()  # buffers that may be written to
         self.scratch: list[Buffer] = []
+        self.tables: dict[Variable, Stored] = {}
         self.frames: list[_Frame] = []
         self.depth = 0
+        self.positive: dict[Scalar, None] = {}  # sizes of which a failed check reads element 0
         self.status = Buffer("status", "int64", (ONE,))
         self.builder.store(self.status, (ZERO,), ZERO)
 
@@ -209,7 +215,7 @@ class GraphWriter:
         used = buffers_of(body)
         read = tuple([i for i, buffer in buffers.items() if buffer in used])
         arrays = (*[buffers[i] for i in read], *targets, *self.scratch, self.status)
-        function = Function(name, (ONCE, *self.integers), arrays, body)
+        function = Function(name, (ONCE, *self.integers), arrays, self._guarded(body))
         definitions = {s.var: s.value for s in body if isinstance(s, Let)}
         loop = LoopFunction(
             function,
@@ -225,6 +231,17 @@ class GraphWriter:
             except (KeyError, AssertionError):  # a size that the loop computes
                 raise Unsupported from None
         return loop
+
+    def _guarded(self, body: Body) -> Body:
+        """Return the body, run only if no array of which it reads an index is empty."""
+        if not self.positive:
+            return body
+        tests = [Op("less", (size, ONE), "bool") for size in self.positive]
+        empty: Scalar = tests[0]
+        for test in tests[1:]:
+            empty = Op("or", (empty, test), "bool")
+        first, *rest = body
+        return first, If(empty, (Store(self.status, (ZERO,), index(FAILED)),), tuple(rest))
 
     def _size(self, operand: int, axis: int, dim: Any) -> Scalar:
         if isinstance(dim, int):
@@ -301,10 +318,19 @@ class GraphWriter:
             elements[place] = x.at([index(i) for i in place])
         return self.written(x.dtype, elements)
 
-    def is_small(self, shape: Iterable[Scalar]) -> bool:
+    def _operand(self, x: Value) -> Value:
+        """Return a small operand that nobody writes to: written out, and where it is stored."""
+        out = self.written_out(x)
+        if isinstance(x, Stored) and x.buffer not in self.owned:
+            stored = x
+            out.source = lambda: stored
+        return out
+
+    def is_small(self, shape: Sequence[Scalar]) -> bool:
         """Return True for a constant shape of few elements."""
-        sizes = [x.value if isinstance(x, Const) else None for x in shape]
-        return None not in sizes and prod(sizes) <= self.limit  # type: ignore[arg-type]
+        sizes = [x.value for x in shape if isinstance(x, Const)]
+        few = max(sizes, default=0) <= WIDEST and prod(sizes) <= self.limit
+        return few and len(sizes) == len(tuple(shape))
 
     def element_by_element(
         self,
@@ -400,14 +426,17 @@ class GraphWriter:
         """Return the first operand of a node in a buffer that nothing else reads."""
         frame = self.frames[-1]
         operand = node.inputs[0]
-        last = frame.last[operand] == frame.now and frame.uses[operand] == 1
-        if not (last and isinstance(x, Stored) and not x.first and x.buffer in self.owned):
+        last = frame.last[operand] == frame.now
+        if not (last and isinstance(x, Stored) and self._may_write(x)):
             return self.kept(x)
         for other, value in frame.values.items():
             live = frame.last.get(other, -1) > frame.now and other is not operand
             if live and isinstance(value, Value) and _reads(value, x.buffer):
                 frame.values[other] = self.kept(value)
         return x
+
+    def _may_write(self, x: Stored) -> bool:
+        return not x.first and not x.shared and x.buffer in self.owned
 
     def as_index(self, x: Value) -> Scalar:
         """Return an integer without dimensions as an index."""
@@ -422,6 +451,10 @@ class GraphWriter:
         b = self.builder
         if isinstance(i, Const) and isinstance(size, Const) and -size.value <= i.value < size.value:
             return i if i.value >= 0 else b.add(i, size)
+        if not (isinstance(size, Const) and size.value > 0):
+            if size not in self.integers:
+                raise Unsupported
+            self.positive[size] = None
         if wrap:
             negative = b.op("less", i, ZERO, dtype="bool")
             i = b.op("select", negative, b.add(i, size), i, dtype="int64")
@@ -471,7 +504,7 @@ class GraphWriter:
             return self.kept(value)
         return value
 
-    def _constant(self, node: Variable) -> Written:
+    def _constant(self, node: Variable) -> Value:
         assert isinstance(node, Constant)
         if node.value.size > CONSTANT:
             raise Unsupported
@@ -479,7 +512,18 @@ class GraphWriter:
         elements = np.empty(node.value.shape, object)
         for place in np.ndindex(*node.value.shape):
             elements[place] = const(node.value[place], dtype)
-        return self.written(dtype, elements)
+        out = self.written(dtype, elements)
+        out.source = lambda: self._table(node, out)
+        return out if self.is_small(out.shape) else self._table(node, out)
+
+    def _table(self, node: Variable, x: Written) -> Stored:
+        """Return a constant in memory, which the function writes before anything else."""
+        if node not in self.tables:
+            buffer = self.builder.stack("t", x.dtype, x.elements.shape)
+            for place in np.ndindex(*x.elements.shape):
+                self.builder.first(Store(buffer, tuple(map(index, place)), x.elements[place]))
+            self.tables[node] = Stored(buffer, self.builder)
+        return self.tables[node]
 
     # Loops.
 
@@ -495,8 +539,16 @@ class GraphWriter:
         return values
 
     def _read_often(self, values: Iterable[Value]) -> list[Value]:
-        """Return operands that a loop reads in each iteration."""
-        return [self.written_out(x) if self.is_small(x.shape) else self.cheap(x) for x in values]
+        """Return operands that a body reads, which another iteration or the graph around it may
+        read again.
+        """
+        return [self._shared(x) for x in values]
+
+    def _shared(self, x: Value) -> Value:
+        if self.is_small(x.shape):
+            return self._operand(x)
+        x = self.cheap(x)
+        return Stored(x.buffer, self.builder, x.first, shared=True) if isinstance(x, Stored) else x
 
     def _scan(
         self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
@@ -582,7 +634,7 @@ class GraphWriter:
         op: Any = node.op
         test, *rest = operands
         b = self.builder
-        known = [self.written_out(x) if self.is_small(x.shape) else self.cheap(x) for x in rest]
+        known = self._read_often(rest)
         small: list[bool] = []
         stored: list[Stored] = []
         for k, type_ in enumerate(node.type.items):
@@ -682,7 +734,7 @@ class _Carry:
         late: list[tuple[Stored, Value]] = []
         while pending:
             place, value = pending.pop(0)
-            own = (place.buffer, False) in value.reads or isinstance(value, Stored)
+            own = (place.buffer, False) in value.reads
             if own or any([_reads(other, place.buffer) for _, other in pending]):
                 late.append((place, w.kept(value)))
             else:

@@ -96,6 +96,11 @@ class Builder:
             raise TooManyStatements
         self._blocks[-1].append(statement)
 
+    def first(self, statement: Statement) -> None:
+        """Add a statement before the outermost block that is open, such as a loop."""
+        self._left -= 1
+        self._blocks[0].append(statement)
+
     # Scalars.
 
     def let(self, value: Scalar, name: str = "v") -> Scalar:
