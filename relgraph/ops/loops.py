@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError, ShapeError
+from relgraph.ir.bodies import call_texts, grouped, op_text
 from relgraph.ir.cost import extent, node_flops
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
@@ -77,9 +78,38 @@ class Loop(Op):
     computes = False
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[Body, ...]:  # type: ignore[override]
         """Its bodies."""
         return tuple([x for x in self.params if isinstance(x, Body)])
+
+    @property
+    def own(self) -> int:
+        """How many inputs of a body change, rather than being operands."""
+        return 0
+
+    def __repr__(self) -> str:
+        return op_text(self)
+
+    def infix(self, operands: list[str]) -> str | None:
+        """Write a call with its bodies as functions on one line."""
+        bodies, more = call_texts(self, operands)
+        return self.call(operands, bodies, more)
+
+    def call(self, operands: Sequence[str], bodies: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Return a call of the function that makes the op.
+
+        Parameters
+        ----------
+        operands, bodies : sequence of str
+            The texts of all operands, and of the bodies.
+        more : sequence of str
+            What stands at the end.
+        """
+        return f"{self.name}({', '.join([*operands[:1], *bodies, *more])})"
+
+    def returned(self, body: Body, results: Sequence[str]) -> str:
+        """Return the text of the results of a body."""
+        return grouped(results)
 
     def with_bodies(self, bodies: Sequence[Body]) -> Loop:
         """Return the op with other bodies, of equal inputs and types of results."""
@@ -114,6 +144,24 @@ class Scan(Loop):
     __slots__ = ()
     name = "scan"
     parameters = ("body", "carries", "sequences", "size", "reverse")
+
+    @property
+    def own(self) -> int:
+        """The index, what is carried, and the slices."""
+        return int(1 + self.params[1] + self.params[2])
+
+    def call(self, operands: Sequence[str], bodies: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Return a call of ``rg.scan``."""
+        _, n, m, _, reverse = self.params
+        parts = [*bodies, grouped(operands[1 : 1 + n])]
+        parts += [grouped(operands[1 + n : 1 + n + m])] if m else [f"length={operands[0]}"]
+        parts += ["reverse=True"] if reverse else []
+        return f"scan({', '.join([*parts, *more])})"
+
+    def returned(self, body: Body, results: Sequence[str]) -> str:
+        """Return the next values, and what is stacked."""
+        n = self.params[1]
+        return f"({grouped(results[:n])}, {grouped(results[n:])})"
 
     def infer(self, *types: Any) -> Type:
         """Return the types of the last values, and of the stacked results."""
@@ -168,6 +216,16 @@ class WhileLoop(Loop):
     __slots__ = ()
     name = "while_loop"
     parameters = ("test", "body", "carries")
+
+    @property
+    def own(self) -> int:
+        """What is carried."""
+        return int(self.params[2])
+
+    def call(self, operands: Sequence[str], bodies: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Return a call of ``rg.while_loop``."""
+        parts = [*bodies, grouped(operands[: self.own]), *more]
+        return f"while_loop({', '.join(parts)})"
 
     def infer(self, *types: Any) -> Type:
         """Return the types of the last values."""
