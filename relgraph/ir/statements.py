@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from relgraph.ir.bodies import DOTS, argument_names, body_names, parameters, read_operands
@@ -76,74 +77,80 @@ def statements(
     list of Statement
         A node with several users, or with a text longer than a line, has a name.
     """
-    lines, texts = _written(order, outputs, {}, 0, whole)
+    writer = _Writer(whole)
+    lines, texts = writer.written(order, outputs, {})
     ends = {x.node: x for x in lines if not x.name}
     named = [x for x in lines if x.name]
     return [*named, *[ends.get(x, Statement("", x, texts[x][0])) for x in outputs]]
 
 
-def _written(
-    order: Sequence[Variable],
-    outputs: Sequence[Variable],
-    texts: dict[Variable, tuple[str, int]],
-    first: int,
-    whole: bool,
-) -> tuple[list[Statement], dict[Variable, tuple[str, int]]]:
-    """Return the statements of a graph, and the text of each node, given those of some inputs."""
-    wanted = set(outputs)
-    uses: dict[Variable, int] = dict.fromkeys(order, 0)
-    for x in order:
-        for operand in x.inputs:
-            uses[operand] += 1
-    lines: list[Statement] = []
+class _Writer:
+    """The writer of the statements of a graph and of its bodies, which numbers their names."""
 
-    def named(x: Variable, text: str, definitions: tuple[Definition, ...] = ()) -> None:
-        inside = sum([len(d.lines) for d in definitions])
-        name = f"t{first + len(lines) + inside}"
-        lines.append(Statement(name, x, text, definitions))
-        texts[x] = (name, ATOM)
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
+        self._names, self._functions = count(), count()
 
-    for x in order:
-        if x in texts:
-            continue
-        op: Any = x.op
-        last = x in wanted and uses[x] == 0
-        text, rank = infix_text(x, [texts[i] for i in x.inputs])
-        if op is not None and op.bodies and (whole or DOTS in text or len(text) > WIDTH):
-            for operand in read_operands(op, x.inputs):
-                if len(texts[operand][0]) > _READ:
-                    named(operand, texts[operand][0])
-            functions = _definitions(op, [texts[i] for i in x.inputs], first + len(lines), whole)
-            text = op.call([texts[i][0] for i in x.inputs], [d.name for d in functions])
-            if last:
-                lines.append(Statement("", x, text, functions))
-            else:
-                named(x, text, functions)
+    def written(
+        self,
+        order: Sequence[Variable],
+        outputs: Sequence[Variable],
+        texts: dict[Variable, tuple[str, int]],
+        inside: bool = False,
+    ) -> tuple[list[Statement], dict[Variable, tuple[str, int]]]:
+        """Return the statements of a graph or a body, and the texts of all nodes.
+
+        ``texts`` has those of some inputs.  The results of a body are in one statement, so one that
+        occurs twice has a name.
+        """
+        wanted = set(outputs)
+        uses: dict[Variable, int] = dict.fromkeys(order, 0)
+        for node in (*[i for x in order for i in x.inputs], *(outputs if inside else ())):
+            uses[node] += 1
+        lines: list[Statement] = []
+
+        def named(x: Variable, text: str, definitions: tuple[Definition, ...] = ()) -> None:
+            name = f"t{next(self._names)}"
+            lines.append(Statement(name, x, text, definitions))
+            texts[x] = (name, ATOM)
+
+        for x in order:
+            if x in texts:
                 continue
-        elif x.inputs and not last and (uses[x] > 1 or len(text) > WIDTH):
-            named(x, text)
-            continue
-        texts[x] = text, rank
-    return lines, texts
+            op: Any = x.op
+            last = x in wanted and uses[x] == inside
+            text, rank = infix_text(x, [texts[i] for i in x.inputs])
+            if op is not None and op.bodies and (self.whole or DOTS in text or len(text) > WIDTH):
+                for operand in read_operands(op, x.inputs):
+                    if len(texts[operand][0]) > _READ:
+                        named(operand, texts[operand][0])
+                functions = self._definitions(op, [texts[i] for i in x.inputs])
+                text = op.call([texts[i][0] for i in x.inputs], [d.name for d in functions])
+                if not last:
+                    named(x, text, functions)
+                    continue
+                lines.append(Statement("", x, text, functions))
+            elif x.inputs and not last and (uses[x] > 1 or len(text) > WIDTH):
+                named(x, text)
+                continue
+            texts[x] = text, rank
+        return lines, texts
 
-
-def _definitions(
-    op: Any, operands: Sequence[tuple[str, int]], first: int, whole: bool
-) -> tuple[Definition, ...]:
-    """Return the bodies of a loop as functions; ``first`` is the number of the next statement."""
-    definitions = []
-    read = read_operands(op, operands)
-    for name, body in zip(body_names(op), op.bodies, strict=True):
-        graph = body.graph
-        names = argument_names(op, body, [text for text, _ in read])
-        texts = {x: (text, ATOM) for x, text in names.items()}
-        texts.update(zip(graph.inputs[op.own :], read, strict=True))
-        lines, texts = _written(graph.toposort(), graph.outputs, texts, first, whole)
-        result = op.returned(body, [texts[x][0] for x in graph.outputs])
-        inside = [x for x in lines if x.name]
-        definitions.append(Definition(f"{name}{first}", parameters(body, names), inside, result))
-        first += len(inside)
-    return tuple(definitions)
+    def _definitions(self, op: Any, operands: Sequence[tuple[str, int]]) -> tuple[Definition, ...]:
+        """Return the bodies of a loop as functions."""
+        definitions = []
+        number, read = next(self._functions), read_operands(op, operands)
+        for name, body in zip(body_names(op), op.bodies, strict=True):
+            graph = body.graph
+            names = argument_names(op, body, [text for text, _ in read])
+            texts = {x: (text, ATOM) for x, text in names.items()}
+            texts.update(zip(graph.inputs[op.own :], read, strict=True))
+            lines, texts = self.written(graph.toposort(), graph.outputs, texts, inside=True)
+            result = op.returned(body, [texts[x][0] for x in graph.outputs])
+            definitions.append(
+                Definition(f"{name}{number}", parameters(body, names), lines, result)
+            )
+        return tuple(definitions)
 
 
 def described(order: Sequence[Variable], outputs: Sequence[Variable]) -> list[Element]:

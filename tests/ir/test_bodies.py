@@ -74,12 +74,37 @@ def test_long_bodies_are_functions_before_the_statement():
     last, ys = rg.scan(step, 0.0, x)
     assert str(rg.pprint([last, ys], names=["last", "ys"])) == inspect.cleandoc("""
         t0 = log(sqrt(a * a + 1) + a)
-        def body1(carry, slice):
+        def body0(carry, slice):
             t1 = exp(carry * t0) + slice * sqrt(2 * a)
             return (t1 / (1 + t1), t1)
-        t2 = scan(body1, 0, x)
+        t2 = scan(body0, 0, x)
         last = getitem(t2, index=0)
         ys = getitem(t2, index=1)""")
+
+
+def test_all_names_differ():
+    def step(c, x):
+        y = rg.exp(c) + rg.exp(c * x)
+        return y / (1 + y), y
+
+    first = rg.scan(step, 0.0, x)[1]
+    second = rg.scan(step, 1.0, first / rg.sum(first))[1]
+    lines = str(rg.pprint(second)).splitlines()
+    names = [line.strip().partition(" = ")[0] for line in lines if " = " in line]
+    assert len(set(names)) == len(names) == 6
+    assert [line for line in lines if line.startswith("def")] == [
+        "def body0(carry, slice):",
+        "def body1(carry, slice):",
+    ]
+
+
+def test_a_result_that_occurs_twice_has_a_name():
+    def step(c, x):
+        c = rg.tanh(c * x + 0.5) * rg.exp(c * x + 0.25) + rg.log1p(x * x)
+        return c, c
+
+    text = str(rg.pprint(rg.scan(step, 0.0, x)[1]))
+    assert "return (t1, t1)" in text
 
 
 def test_a_tree_has_bodies_above_operands():
