@@ -173,12 +173,12 @@ class NumbaProgram(Program):
     @property
     def source(self) -> str:
         """The kernels and the function that calls them, as one Python module."""
-        return "\n\n".join([*self._schedule.texts.values(), self._main_text])
+        return "\n\n".join([self._schedule.source, self._main_text])
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of the distinct kernels."""
-        return tuple(self._schedule.texts)
+        return tuple(self._schedule.functions)
 
     def scheduled(self) -> tuple[FunctionGraph, tuple[Scheduled, ...]]:
         """Return the graph that the kernels compute, and the kernels and calls."""

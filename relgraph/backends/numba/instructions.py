@@ -55,6 +55,7 @@ class Module:
         self.declared: set[str] = set()
         self.scalars: dict[str, Scalar] = {}
         self.metadata: list[str] = []
+        self._one = ""
         self._scopes: dict[str, str] = {}
 
     def node(self, text: str) -> str:
@@ -62,6 +63,13 @@ class Module:
         name = f"!{len(self.metadata)}"
         self.metadata.append(f"{name} = distinct !{{{text.replace('SELF', name)}}}")
         return name
+
+    def one(self) -> str:
+        """Return the metadata node that holds 1."""
+        if not self._one:
+            self._one = f"!{len(self.metadata)}"
+            self.metadata.append(f"{self._one} = !{{i32 1}}")
+        return self._one
 
     def scope(self, name: str) -> str:
         """Return the list of the alias scope with this name."""

@@ -9,19 +9,20 @@ import numpy as np
 
 from relgraph.backends.numba import kernels, past_cache
 from relgraph.backends.numba.calls import Layout
-from relgraph.backends.numba.kernel_source import KernelText
-from relgraph.backends.numba.product_source import ProductText
-from relgraph.backends.numba.row_source import RowText
-from relgraph.backends.numba.scan_source import ScanText, has_scans
-from relgraph.backends.numba.short_source import longest, short_text
-from relgraph.backends.numba.templates import literals, supported, weight
-from relgraph.backends.numba.update_source import UpdateText
+from relgraph.backends.numba.templates import expression, literals, supported, weight
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.ir.spans import span
 from relgraph.lowering.expansion import expanded, is_flat, joins_as_updates
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
+from relgraph.lowering.loops.nodes import Function
+from relgraph.lowering.loops.text import text
+from relgraph.lowering.nests import AnyNest, nest_of
+from relgraph.lowering.nests.elements import Elements
+from relgraph.lowering.nests.rows import Rows
+from relgraph.lowering.nests.scans import has_scans
+from relgraph.lowering.nests.short_rows import longest, short_rows
 from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
@@ -29,6 +30,7 @@ from relgraph.lowering.small_matrices import in_kernels
 from relgraph.lowering.updated_operands import apart
 from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
+from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.reductions import LogSumExp, accumulates
 
 
@@ -62,8 +64,6 @@ class Schedule:
         Kernels and calls.
     names : dict of Structure to str
         The name of the kernel of each structure.
-    texts : dict of str to str
-        The source of each kernel, by its name.
     functions : dict of str to callable
         The compiled kernels, by their names.
     """
@@ -71,8 +71,13 @@ class Schedule:
     graph: FunctionGraph
     steps: list[Step]
     names: dict[Structure, str]
-    texts: dict[str, str]
     functions: dict[str, kernels.Kernel]
+
+    @property
+    def source(self) -> str:
+        """The kernels as text."""
+        functions = [f for s, name in self.names.items() for f in nest_of(s).functions(name)]
+        return "\n\n".join(map(text, functions))
 
 
 def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[Step]]:
@@ -94,19 +99,20 @@ def scheduled(graph: FunctionGraph, fusion: Fusion) -> Schedule:
 
 
 def _with_kernels(graph: FunctionGraph, steps: list[Step]) -> Schedule:
-    result = Schedule(graph, steps, {}, {}, {})
+    result = Schedule(graph, steps, {}, {})
     for step in steps:
         if isinstance(step, Kernel) and step.structure not in result.names:
-            name, text, layout = kernel_text(step)
-            others: dict[str, Callable[[str], str]] = {}
+            nest = nest_of(step.structure)
+            layout = layout_of(step, nest)
+            name = f"rgk_{kernels.digest(_key(step.structure))}"
+            others: dict[str, Callable[[str], list[Function]]] = {}
             if layout.longest:
-                others[kernels.SHORT] = partial(short_text, step.structure)
+                others[kernels.SHORT] = partial(short_rows, step.structure)
             if layout.least:
-                others[kernels.PAST] = partial(past_text, step.structure)
+                others[kernels.PAST] = nest_of(step.structure, past=True).functions
             result.names[step.structure] = name
-            result.texts[name] = text
             with span(name):
-                result.functions[name] = kernels.load(name, text, layout, others)
+                result.functions[name] = kernels.load(name, nest.functions, layout, others)
     return result
 
 
@@ -114,62 +120,50 @@ def _with_kernels(graph: FunctionGraph, steps: list[Step]) -> Schedule:
 _OPERATION, _BYTE = 120, 20
 
 
-def kernel_text(step: Kernel) -> tuple[str, str, Layout]:
-    """Return the name, the source and the layout of a kernel."""
+def layout_of(step: Kernel, nest: AnyNest) -> Layout:
+    """Return the layout of a kernel."""
     structure = step.structure
-    written = _text(structure)
-    text = written.functions("NAME", f"NAME{kernels.FINISH}")
-    name = f"rgk_{kernels.digest(text)}"
     weights = list(map(weight, step.nodes))
     last = len(structure.reduced) - 1
     operand_count = len(step.arrays) + len(step.tables) + len(step.slots)
-    strided = [*enumerate(written.arrays)]
-    if isinstance(written, KernelText):
-        strided += enumerate(written.stored, operand_count)
+    strided = [*enumerate(nest.arrays), *enumerate(nest.stored, operand_count)]
     streams = [np.dtype(dtype).itemsize for dtype, spans in structure.arrays if spans[last]]
     streams += [np.dtype(structure.rows[row].dtype).itemsize for row in structure.stored]
     streams += [np.dtype(dtype).itemsize for dtype, full in structure.results if full]
-    layout = Layout(
+    return Layout(
         sizes=len(structure.reduced),
         arrays=operand_count + len(step.results),
-        folds=written.combined,
-        kept=sum(1 << g for g in written.kept),
+        folds=nest.combined,
+        kept=sum(1 << g for g in nest.kept),
         cost=_OPERATION * sum(weights) + _BYTE * sum(streams),
         strides=tuple((i, axis) for i, array in strided for _, axis in array.strides),
         longest=0 if has_scans(structure) else longest(structure, max(weights) > 1),
-        **_past(written),
+        **_past(nest),
     )
-    return name, text.replace("NAME", name), layout
 
 
-def _past(written: KernelText | RowText | ProductText) -> dict[str, int]:
+def _key(structure: Structure) -> str:
+    """Return what a kernel is compiled from: its structure, and how ops are spelled."""
+    spelled = [
+        expression(row, [f"a{i}" for i in range(len(row.operands))])
+        for row in structure.rows
+        if isinstance(row.op, Elementwise)
+    ]
+    return f"{structure!r} {spelled}"
+
+
+def _past(nest: AnyNest) -> dict[str, int]:
     """Return the fields of the layout for streaming stores, if the results are only written."""
-    s = written.structure
+    s = nest.structure
     read = [dtype for dtype, spans in s.arrays if all(spans)]
     if not past_cache.HERE:
         return {}
-    if type(written) is KernelText and not (written.scattered or s.folds or s.targets):
+    if type(nest) is Elements and not (nest.staged or s.folds or s.targets):
         return past_cache.layout(read, [(s.rows[row].dtype, True) for row in s.stored])
     again = any(ref.kind == "kept" for ref in s.operands())
-    if type(written) is RowText and any(full for _, full in s.results) and not again:
+    if type(nest) is Rows and any(full for _, full in s.results) and not again:
         return past_cache.layout(read, s.results)
     return {}
-
-
-def past_text(structure: Structure, name: str) -> str:
-    """Return the text of the kernel with streaming stores, for large results."""
-    kind = RowText if structure.passes else KernelText
-    return kind(structure, past=True).functions(name, "")
-
-
-def _text(structure: Structure) -> KernelText | RowText | ProductText:
-    if structure.products is not None:
-        return ProductText(structure)
-    if has_scans(structure):
-        return ScanText(structure)
-    if any(target is not None and target.places is not None for target in structure.targets):
-        return UpdateText(structure)
-    return RowText(structure) if structure.passes else KernelText(structure)
 
 
 __all__ = ["FUSION", "Schedule", "is_log_sum", "planned", "reduces", "scheduled"]

@@ -23,6 +23,7 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
     const,
@@ -129,13 +130,23 @@ class Builder:
                 return const(np.asarray(op.perform(*values), dtype)[()], dtype)
         return self.let(Op(op, args, dtype))
 
+    def apply(self, op: GraphOp, *args: Scalar) -> Scalar:
+        """Return an elementwise op whose result has the dtype of its operands."""
+        return self.op(op, *args, dtype=args[0].dtype)
+
     def load(self, buffer: Buffer, at: Sequence[Scalar]) -> Scalar:
         """Return an element, as it is now."""
-        return self.let(Load(buffer, tuple(at)), "x")
+        return self.let(Load(buffer, tuple(at)), "e")
 
     def store(self, buffer: Buffer, at: Sequence[Scalar], value: Scalar) -> None:
         """Write an element."""
         self.write(Store(buffer, tuple(at), value))
+
+    def stream(
+        self, buffer: Buffer, at: Sequence[Scalar], source: Buffer, count: Scalar
+    ) -> None:
+        """Copy elements of a buffer on the stack past the cache."""
+        self.write(Stream(buffer, tuple(at), source, count))
 
     # Indices.
 
@@ -150,6 +161,10 @@ class Builder:
     def mul(self, a: Scalar, b: Scalar) -> Scalar:
         """Return the product of indices."""
         return self.op("mul", a, b, dtype="int64")
+
+    def least(self, a: Scalar, b: Scalar) -> Scalar:
+        """Return the smaller index."""
+        return self.op("min", a, b, dtype="int64")
 
     # Blocks.
 
@@ -169,6 +184,7 @@ class Builder:
         starts: Sequence[Scalar] = (),
         *,
         apart: bool = False,
+        step: int = 1,
         name: str = "i",
     ) -> Iterator[Region]:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
@@ -177,7 +193,7 @@ class Builder:
         with self._block(statements):
             yield region
         carried = map(Carry, region.vars, starts, region.next)
-        self.write(Loop(region.index, low, high, tuple(statements), tuple(carried), apart))
+        self.write(Loop(region.index, low, high, tuple(statements), tuple(carried), apart, step))
 
     def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:
         """Write a ``while`` loop, and return the last values.

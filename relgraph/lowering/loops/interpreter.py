@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from relgraph.lowering.loops.nodes import (
+    START,
+    STOP,
     Body,
     Buffer,
     Carry,
@@ -22,6 +24,7 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
 )
@@ -46,7 +49,13 @@ _PRIMITIVES: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def run(function: Function, integers: Sequence[int], arrays: Sequence[npt.NDArray[Any]]) -> None:
+def run(
+    function: Function,
+    integers: Sequence[int],
+    arrays: Sequence[npt.NDArray[Any]],
+    start: int = 0,
+    stop: int = 1,
+) -> None:
     """Run a function; it writes to some of the arrays.
 
     Parameters
@@ -57,8 +66,11 @@ def run(function: Function, integers: Sequence[int], arrays: Sequence[npt.NDArra
         The value of each of its integers.
     arrays : sequence of array
         An array of the shape and dtype of each of its buffers.
+    start, stop : int
+        Its range.
     """
     values: Values = dict(zip(function.integers, map(np.int64, integers), strict=True))
+    values.update({START: np.int64(start), STOP: np.int64(stop)})
     buffers = dict(zip(function.arrays, arrays, strict=True))
     with np.errstate(all="ignore"):
         _Run(buffers).body(function.body, values)
@@ -78,9 +90,14 @@ class _Run:
         elif isinstance(s, Store):
             value = self.value(s.value, values)
             self.array(s.buffer)[self.place(s.buffer, s.index, values)] = value
+        elif isinstance(s, Stream):
+            *first, last = self.place(s.buffer, s.index, values)
+            count = self.value(s.count, values)
+            source = self.array(s.source)[:count]
+            self.array(s.buffer)[(*first, slice(last, last + count))] = source
         elif isinstance(s, Loop):
             self.start(s.carried, values)
-            for i in range(self.value(s.low, values), self.value(s.high, values)):
+            for i in range(self.value(s.low, values), self.value(s.high, values), s.step):
                 values[s.index] = np.int64(i)
                 self.body(s.body, values)
                 self.step(s.carried, values)

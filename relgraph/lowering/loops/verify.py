@@ -15,6 +15,8 @@ from relgraph.errors import RelgraphError, VerifyError, count_of
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.lowering.loops.nodes import (
     PRIMITIVES,
+    START,
+    STOP,
     Body,
     Buffer,
     Carry,
@@ -29,8 +31,10 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
+    const,
 )
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
@@ -67,7 +71,7 @@ class _Verifier:
         self.values: dict[Var, Scalar] = {}
 
     def function(self) -> None:
-        visible: set[Var] = set()
+        visible: set[Var] = {START, STOP}
         for variable in self.f.integers:
             self.bind(variable, "int64", visible, self.f)
         for buffer in self.f.arrays:
@@ -102,6 +106,12 @@ class _Verifier:
         elif isinstance(s, Store):
             self.element(s.buffer, s.index, visible, s)
             self.typed(s.value, s.buffer.dtype, visible, s)
+        elif isinstance(s, Stream):
+            self.element(s.buffer, s.index, visible, s)
+            self.element(s.source, (const(0, "int64"),), visible, s)
+            self.typed(s.count, "int64", visible, s)
+            if s.source.space != "stack" or s.source.dtype != s.buffer.dtype or s.buffer.strides:
+                raise self.error("a copy past the cache is not of the stack, or not a copy", s)
         elif isinstance(s, Loop):
             self.loop(s, visible)
         elif isinstance(s, While):
@@ -191,7 +201,7 @@ class _Verifier:
         stack = buffer.space == "stack"
         if same is not buffer or not (stack or buffer in self.f.arrays):
             raise self.error(f"the buffer {buffer.name} is another one, or nowhere", where)
-        for size in buffer.shape:
+        for size in (*buffer.shape, *buffer.strides):
             self.typed(size, "int64", visible, where)
             if stack and not isinstance(size, Const):
                 raise self.error(f"{buffer.name} is on the stack, and its size varies", where)
