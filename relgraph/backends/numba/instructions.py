@@ -56,7 +56,6 @@ class Module:
         self.scalars: dict[str, Scalar] = {}
         self.metadata: list[str] = []
         self._one = ""
-        self._scopes: dict[str, str] = {}
 
     def node(self, text: str) -> str:
         """Add a metadata node, which may refer to itself as ``SELF``."""
@@ -70,13 +69,6 @@ class Module:
             self._one = f"!{len(self.metadata)}"
             self.metadata.append(f"{self._one} = !{{i32 1}}")
         return self._one
-
-    def scope(self, name: str) -> str:
-        """Return the list of the alias scope with this name."""
-        if name not in self._scopes:
-            scope = self.node(f"SELF, {self.node('SELF')}, {name}")
-            self._scopes[name] = self.node(scope)
-        return self._scopes[name]
 
 
 class Instructions:

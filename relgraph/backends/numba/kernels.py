@@ -47,6 +47,9 @@ SHORT, PAST = "_short", "_past"
 _PLACES = {SHORT: launch.SHORT, PAST: launch.PAST}
 FINISH = "_finish"  # suffix of the function that combines partial results
 
+# The folders of the code that writes kernels, by their path in the package.
+_WRITERS = ("backends/numba", "lowering/loops", "lowering/nests")
+
 _lock = machine.compiling
 _addresses: dict[str, tuple[int, ...]] = {}
 _scalars: dict[str, Scalar] = {}
@@ -57,10 +60,11 @@ _where: dict[str, str] = {}  # kernel name to "disk" or "compiled"
 @lru_cache(maxsize=1)
 def _fixed_environment() -> str:
     digest = hashlib.sha256()
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode())
-        digest.update(path.read_bytes())
+    package = Path(__file__).parents[2]
+    for folder in _WRITERS:
+        for path in sorted((package / folder).rglob("*.py")):
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(path.read_bytes())
     return (
         f"numba {_numba_version()}, numpy {np.__version__}, {machine.versions()}, "
         f"code {digest.hexdigest()[:16]}"

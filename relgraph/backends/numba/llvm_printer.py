@@ -51,7 +51,7 @@ from relgraph.lowering.loops.nodes import (
 from relgraph.lowering.refs import Ref
 
 LINE = 64  # bytes of a line of the cache
-LONG = 16  # iterations of a loop that LLVM would write out before it looks for vectors
+LONG = 8  # iterations of a loop that LLVM would write out before it looks for vectors
 FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
 _TRUTHS = {"and": "and", "or": "or"}

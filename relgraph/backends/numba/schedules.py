@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from relgraph.backends.numba import kernels, past_cache
+from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.backends.numba.templates import expression, literals, supported, weight
 from relgraph.ir.graph import FunctionGraph
@@ -116,6 +117,14 @@ def _with_kernels(graph: FunctionGraph, steps: list[Step]) -> Schedule:
     return result
 
 
+# Streaming stores, which go past the cache, save reading each line of a result before it is written,
+# up to a third of the traffic of a kernel.  They pay off for operands that fill the cache of
+# 32 MiB, and for results that exceed it: a store to a line in the cache is faster than a streaming
+# one.  (AMD, "Software Optimization Guide for the AMD EPYC Processors"; Intel, "64 and IA-32
+# Architectures Optimization Reference Manual".)
+STREAMS = platform.machine() in ("x86_64", "AMD64")
+READ, WRITTEN = 2**25, 3 * 2**24  # bytes
+
 # The cost per element of a loop in picoseconds: of a vector operation and of a byte from a cache.
 _OPERATION, _BYTE = 120, 20
 
@@ -155,15 +164,23 @@ def _key(structure: Structure) -> str:
 def _past(nest: AnyNest) -> dict[str, int]:
     """Return the fields of the layout for streaming stores, if the results are only written."""
     s = nest.structure
-    read = [dtype for dtype, spans in s.arrays if all(spans)]
-    if not past_cache.HERE:
+    if not STREAMS:
         return {}
     if type(nest) is Elements and not (nest.staged or s.folds or s.targets):
-        return past_cache.layout(read, [(s.rows[row].dtype, True) for row in s.stored])
-    again = any(ref.kind == "kept" for ref in s.operands())
-    if type(nest) is Rows and any(full for _, full in s.results) and not again:
-        return past_cache.layout(read, s.results)
-    return {}
+        results = [(s.rows[row].dtype, True) for row in s.stored]
+    elif type(nest) is Rows and not any(ref.kind == "kept" for ref in s.operands()):
+        results = list(s.results)  # a later pass reads no row from memory
+    else:
+        return {}
+    read = [np.dtype(dtype).itemsize for dtype, spans in s.arrays if all(spans)]
+    written = [np.dtype(dtype).itemsize for dtype, full in results if full]
+    if not written:
+        return {}
+    least = WRITTEN // sum(written)
+    if read:
+        least = min(least, READ // sum(read))
+    item = written[0] if len(set(written)) == 1 else 0
+    return {"least": least, "results": len(results), "item": item}
 
 
 __all__ = ["FUSION", "Schedule", "is_log_sum", "planned", "reduces", "scheduled"]

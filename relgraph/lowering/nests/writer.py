@@ -19,8 +19,8 @@ from relgraph.lowering.loops.nodes import Buffer, Function, Scalar, Var, const
 from relgraph.lowering.nests.folds import BLOCK, Folds, cast
 from relgraph.lowering.refs import Ref
 
-STREAM = 256  # elements of a result that are computed on the stack and then stored past the cache
 FINISH = "_finish"  # suffix of the name of the function that combines partial results
+LINE = 64  # bytes of a line of the cache
 _NO_LIMIT = 1 << 40  # the structure of a kernel is limited already
 
 
@@ -226,41 +226,70 @@ class Nest:
         staged : sequence of int
             Operands that are first copied to the stack, a block at a time.
         streamed : sequence of Array
-            Results that are written to the stack, and copied past the cache a block at a time.
+            Results that are stored past the cache.
         offset : Scalar
-            Where elements begin: the index of the group is that of the loop, and the offset.
+            What is added to the range to get the index of the group.
 
         Returns
         -------
         list of Scalar
             The totals after the loop.
         """
-        b, last = self.builder, self.count - 1
-        if not (folds.blocked or staged or streamed):
+        b, blocked = self.builder, folds.blocked or bool(staged)
+        if streamed:
+            low, totals = self._streamed(low, high, folds, totals, write, streamed, offset)
+        if not blocked:
             with b.loop(low, high, totals, apart=True) as loop:
-                self.index[last] = loop.index
+                self.index[-1] = b.add(loop.index, offset)
                 loop.next = folds.joined(loop.vars, write(Blocked(loop.index)), ZERO)
             return loop.vars
-        size = BLOCK if folds.blocked or staged else STREAM
-        near = {k: b.stack("near", self.arrays[k].buffer.dtype, [size]) for k in staged}
-        far = {x.buffer: b.stack("far", x.buffer.dtype, [size]) for x in streamed}
-        with b.loop(low, high, totals, step=size, name="k") as block:
-            end = b.least(b.add(block.index, const(size, "int64")), high)
+        near = {k: b.stack("near", self.arrays[k].buffer.dtype, [BLOCK]) for k in staged}
+        with b.loop(low, high, totals, step=BLOCK, name="k") as block:
+            count = b.least(const(BLOCK, "int64"), b.sub(high, block.index))
             for k, buffer in near.items():
-                with b.loop(block.index, end, apart=True) as copy:
-                    self.index[last] = copy.index
-                    at = [b.sub(copy.index, block.index)]
-                    b.store(buffer, at, self.element(self.arrays[k]))
-            with b.loop(block.index, end, folds.block_starts(block.vars), apart=True) as loop:
-                self.index[last] = b.add(loop.index, offset)
-                at = b.sub(loop.index, block.index)
-                loop.next = folds.joined(loop.vars, write(Blocked(at, near, far)), at)
-            count = b.sub(end, block.index)
+                with b.loop(ZERO, count, apart=True) as copy:
+                    self.index[-1] = b.add(block.index, copy.index)
+                    b.store(buffer, [copy.index], self.element(self.arrays[k]))
+            with b.loop(ZERO, count, folds.block_starts(block.vars), apart=True) as loop:
+                self.index[-1] = b.add(block.index, loop.index)
+                loop.next = folds.joined(
+                    loop.vars, write(Blocked(loop.index, near)), loop.index
+                )
             block.next = folds.block_end(block.vars, loop.vars, count)
-            self.index[last] = b.add(block.index, offset)
-            for x in streamed:
-                b.stream(x.buffer, self.place(x), far[x.buffer], count)
         return block.vars
+
+    def _streamed(
+        self,
+        low: Scalar,
+        high: Scalar,
+        folds: Folds,
+        totals: Sequence[Scalar],
+        write: Callable[[Blocked], Sequence[Scalar]],
+        results: Sequence[Array],
+        offset: Scalar,
+    ) -> tuple[Scalar, list[Scalar]]:
+        """Write a loop whose results go past the cache, and return where it ends, and the totals.
+
+        It computes a line of the cache at a time, or a block of a sum.  The size is constant, so
+        LLVM keeps a line in registers.
+        """
+        b = self.builder
+        item = min([np.dtype(x.buffer.dtype).itemsize for x in results])
+        size = BLOCK if folds.blocked else LINE // item
+        length = const(size, "int64")
+        end = b.add(low, b.mul(b.op("div", b.sub(high, low), length, dtype="int64"), length))
+        far = {x.buffer: b.stack("far", x.buffer.dtype, [size]) for x in results}
+        with b.loop(low, end, totals, step=size, name="k") as block:
+            first = b.add(block.index, offset)
+            with b.loop(ZERO, length, folds.block_starts(block.vars), apart=True) as loop:
+                self.index[-1] = b.add(first, loop.index)
+                terms = write(Blocked(loop.index, {}, far))
+                loop.next = folds.joined(loop.vars, terms, loop.index)
+            block.next = folds.block_end(block.vars, loop.vars, length)
+            self.index[-1] = first
+            for x in results:
+                b.stream(x.buffer, self.place(x), far[x.buffer], length)
+        return end, block.vars
 
 
 @record
