@@ -15,12 +15,12 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.lowering.nests.folds import sums_exponentials
-from relgraph.lowering.nests.elements import has_polynomial
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Input, Variable, apply, make_input
 from relgraph.ir.types import TensorType
 from relgraph.lowering.kernels import Kernel, Step
+from relgraph.lowering.nests.elements import has_polynomial
+from relgraph.lowering.nests.folds import sums_exponentials
 from relgraph.lowering.views import AsGiven
 from relgraph.ops.permutation import Transpose
 

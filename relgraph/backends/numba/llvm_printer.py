@@ -1,8 +1,13 @@
 """The loop language as LLVM IR.
 
-A function takes ``(arrays, integers, start, stop)``: two tables, and a range.  Each ``Op`` is an instruction, or the expression by which the row of an
-elementwise op spells it.  Loops whose iterations are apart are declared parallel, so that LLVM runs
-them on vectors without tests for arrays that overlap.
+A function takes ``(arrays, integers, start, stop)``: two tables, and a range.  Each ``Op`` is an
+instruction, or the expression by which the row of an elementwise op spells it.  Functions that are
+not single instructions are linked as bitcode from :mod:`.scalars`: relgraph prints the LLVM IR of
+elementary functions, and numba compiles the rest.
+
+Loops whose iterations are apart are declared parallel, so that LLVM runs them on vectors without
+tests for arrays that overlap.  Compiling a whole loop with numba would take ten times as long, give
+no better code, and add such tests.
 """
 
 from __future__ import annotations
@@ -19,13 +24,15 @@ from relgraph.backends.numba.instructions import (
     TYPES,
     Module,
     Provider,
-    Scalar as LinkedScalar,
     Value,
     memory_type,
 )
+from relgraph.backends.numba.instructions import (
+    Scalar as LinkedScalar,
+)
 from relgraph.backends.numba.templates import expression
-from relgraph.ir.records import record
 from relgraph.ir.op import Op as GraphOp
+from relgraph.ir.records import record
 from relgraph.lowering.kernels import Statement as Row
 from relgraph.lowering.loops.nodes import (
     START,
@@ -65,9 +72,7 @@ class Translation:
     scalars: dict[str, LinkedScalar]
 
 
-def printed(
-    functions: Sequence[Function], scalar: Provider, contract: bool = False
-) -> Translation:
+def printed(functions: Sequence[Function], scalar: Provider, contract: bool = False) -> Translation:
     """Return functions of the loop language as a module.
 
     Parameters

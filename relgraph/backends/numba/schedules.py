@@ -117,11 +117,11 @@ def _with_kernels(graph: FunctionGraph, steps: list[Step]) -> Schedule:
     return result
 
 
-# Streaming stores, which go past the cache, save reading each line of a result before it is written,
-# up to a third of the traffic of a kernel.  They pay off for operands that fill the cache of
-# 32 MiB, and for results that exceed it: a store to a line in the cache is faster than a streaming
-# one.  (AMD, "Software Optimization Guide for the AMD EPYC Processors"; Intel, "64 and IA-32
-# Architectures Optimization Reference Manual".)
+# Streaming stores, which go past the cache, save reading each line of a result before it is
+# written, up to a third of the traffic of a kernel.  They pay off for operands that fill the cache
+# of 32 MiB, and for results that exceed it: a store to a line in the cache is faster than a
+# streaming one.  See AMD's "Software Optimization Guide for the AMD EPYC Processors", and Intel's
+# "64 and IA-32 Architectures Optimization Reference Manual".
 STREAMS = platform.machine() in ("x86_64", "AMD64")
 READ, WRITTEN = 2**25, 3 * 2**24  # bytes
 

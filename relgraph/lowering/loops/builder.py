@@ -52,7 +52,7 @@ class Region:
 
     def __init__(self, index: Var, variables: Sequence[Var]) -> None:
         self.index = index
-        self.vars = list(variables)
+        self.vars: list[Scalar] = list(variables)
         self.next: list[Scalar] = []
 
 
@@ -142,9 +142,7 @@ class Builder:
         """Write an element."""
         self.write(Store(buffer, tuple(at), value))
 
-    def stream(
-        self, buffer: Buffer, at: Sequence[Scalar], source: Buffer, count: Scalar
-    ) -> None:
+    def stream(self, buffer: Buffer, at: Sequence[Scalar], source: Buffer, count: Scalar) -> None:
         """Copy elements of a buffer on the stack past the cache."""
         self.write(Stream(buffer, tuple(at), source, count))
 
@@ -188,11 +186,12 @@ class Builder:
         name: str = "i",
     ) -> Iterator[Region]:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
-        region = Region(self.fresh(name), [self.fresh("c", x.dtype) for x in starts])
+        variables = [self.fresh("c", x.dtype) for x in starts]
+        region = Region(self.fresh(name), variables)
         statements: list[Statement] = []
         with self._block(statements):
             yield region
-        carried = map(Carry, region.vars, starts, region.next)
+        carried = map(Carry, variables, starts, region.next)
         self.write(Loop(region.index, low, high, tuple(statements), tuple(carried), apart, step))
 
     def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:

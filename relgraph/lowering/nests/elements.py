@@ -20,7 +20,16 @@ from relgraph.lowering.nests.folds import (
     result,
     sums_exponentials,
 )
-from relgraph.lowering.nests.writer import FINISH, HEAD, ROWS, Array, Blocked, Nest, parameter
+from relgraph.lowering.nests.writer import (
+    FINISH,
+    HEAD,
+    ROWS,
+    Array,
+    Innermost,
+    Nest,
+    Place,
+    parameter,
+)
 from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.reductions import Mean
 
@@ -60,15 +69,11 @@ class Elements(Nest):
         sizes = (PARTS, *[self.sizes[g] for g in self.kept])
         self.parts = [Buffer(f"w{i}", self.total(f), sizes) for i, f in enumerate(s.folds)]
         self.tops = {i: Buffer(f"u{i}", "float64", (PARTS,)) for i in self.pairs}
+        self.combined = len(self.parts) + len(self.tops) if self.partial else 0
         self.folds = Folds(self.builder, s.folds if self.inner else ())
         self.part: Scalar = ZERO
         self.staged = self.scattered()
         self.constant: set[int] = set()
-
-    @property
-    def combined(self) -> int:
-        """The number of results that are combined from partial ones."""
-        return len(self.parts) + len(self.tops) if self.partial else 0
 
     def result(self, i: int) -> Array:
         """Return an elementwise result, or the part of an array that is updated."""
@@ -157,23 +162,23 @@ class Elements(Nest):
 
     def last(self, low: Scalar, high: Scalar, totals: list[Scalar]) -> list[Scalar]:
         """Write the innermost loop."""
-        b, offset = self.builder, ZERO
+        b = self.builder
+        offset: Scalar = ZERO
         if self.past and self.count == 1:  # ``head`` elements are before a line of the cache
             even = const(EVEN, "int64")
             low = b.mul(b.op("div", low, even, dtype="int64"), even)
             high, offset = b.least(high, b.sub(self.sizes[0], HEAD)), HEAD
-        return self.innermost(
-            low, high, self.folds, totals, self.iteration, staged=self.staged,
-            streamed=self.stored if self.past else (), offset=offset,
-        )  # fmt: skip
+        streamed = self.stored if self.past else ()
+        inner = Innermost(self.folds, self.iteration, self.staged, streamed, offset)
+        return self.innermost(low, high, totals, inner)
 
-    def iteration(self, here: Blocked) -> Sequence[Scalar]:
+    def iteration(self, here: Place) -> Sequence[Scalar]:
         """Write an iteration of the innermost loop, and return the terms of reductions."""
         b, s = self.builder, self.structure
         for k, array in enumerate(self.arrays):
             if array.spans[-1]:
                 buffer = here.near.get(k)
-                value = self.element(array) if buffer is None else b.load(buffer, [here.at])
+                value = self.element(array) if buffer is None else b.load(buffer, [here.number])
                 self.values["array", k] = value
         for k in range(len(s.rows)):
             if k not in self.constant:
@@ -190,11 +195,11 @@ class Elements(Nest):
             b.store(buffer, at, joined(b, fold, total, cast(b, x, fold.dtype)))
         return []
 
-    def write(self, i: int, value: Scalar, here: Blocked) -> None:
+    def write(self, i: int, value: Scalar, here: Place) -> None:
         """Store a value, or combine it with the stored one."""
         b, array = self.builder, self.stored[i]
         far = here.far.get(array.buffer)
-        buffer, at = (array.buffer, self.place(array)) if far is None else (far, [here.at])
+        buffer, at = (array.buffer, self.place(array)) if far is None else (far, [here.number])
         target = self.structure.targets[i] if self.structure.targets else None
         if target is not None and target.op is not None:
             value = b.apply(target.op, b.load(buffer, at), value)

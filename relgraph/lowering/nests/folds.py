@@ -27,15 +27,14 @@ from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, const
 from relgraph.ops.elementwise import (
     Cast,
     add,
-    true_divide,
     exp,
     log,
     logical_and,
-    logical_or,
     maximum,
     minimum,
     multiply,
     subtract,
+    true_divide,
 )
 from relgraph.ops.reductions import LogSumExp, Mean, Sum
 

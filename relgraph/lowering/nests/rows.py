@@ -14,7 +14,7 @@ from relgraph.lowering.kernels import Fold, Pass, Structure
 from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import START, STOP, Function, Scalar
 from relgraph.lowering.nests.folds import Folds, cast, mean, result
-from relgraph.lowering.nests.writer import Blocked, Nest, parameter
+from relgraph.lowering.nests.writer import Innermost, Nest, Place, parameter
 from relgraph.lowering.refs import Ref
 
 
@@ -64,21 +64,21 @@ class Rows(Nest):
             return
         for k in range(*part.rows):
             self.compute(k)
-        self.write(part.stores, Blocked(ZERO))
+        self.write(part.stores, Place(ZERO))
 
-    def write(self, stores: Iterable[tuple[Ref, int]], here: Blocked) -> None:
+    def write(self, stores: Iterable[tuple[Ref, int]], here: Place) -> None:
         """Store values to results."""
         for ref, k in stores:
             self.store(k, self.value(ref), here)
 
-    def store(self, k: int, value: Scalar, here: Blocked) -> None:
+    def store(self, k: int, value: Scalar, here: Place) -> None:
         """Store a value to a result."""
         array = self.results[k]
         far = here.far.get(array.buffer)
         if far is None:
             self.builder.store(array.buffer, self.place(array), value)
         else:
-            self.builder.store(far, [here.at], value)
+            self.builder.store(far, [here.number], value)
 
     def over_elements(self, part: Pass) -> None:
         """Write a loop over the elements of a row."""
@@ -88,9 +88,7 @@ class Rows(Nest):
         for i, (fold, own) in zip(numbers, folds.split(totals), strict=True):
             self.values["fold", i] = self.reduced(fold, own)
 
-    def elements(
-        self, part: Pass, folds: Folds, g: int, totals: Sequence[Scalar]
-    ) -> list[Scalar]:
+    def elements(self, part: Pass, folds: Folds, g: int, totals: Sequence[Scalar]) -> list[Scalar]:
         """Write the loops over the elements of a row from a group on, and return the totals."""
         if g == self.count - 1:
             return self.last(part, folds, totals)
@@ -103,12 +101,11 @@ class Rows(Nest):
     def last(self, part: Pass, folds: Folds, totals: Sequence[Scalar]) -> list[Scalar]:
         """Write the innermost loop."""
         full = [self.results[k] for _, k in part.stores if self.results[k].spans[-1]]
-        return self.innermost(
-            ZERO, self.sizes[-1], folds, totals, partial(self.iteration, part),
-            streamed=full if self.past else (),
-        )  # fmt: skip
+        streamed = full if self.past else ()
+        inner = Innermost(folds, partial(self.iteration, part), streamed=streamed)
+        return self.innermost(ZERO, self.sizes[-1], totals, inner)
 
-    def iteration(self, part: Pass, here: Blocked) -> list[Scalar]:
+    def iteration(self, part: Pass, here: Place) -> list[Scalar]:
         """Write an iteration of the innermost loop, and return the terms of reductions."""
         self.read(self.count - 1, self.read_by(part))
         for ref in self.structure.operands(part):

@@ -18,7 +18,7 @@ from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import START, STOP, Buffer, Function, Scalar, const
 from relgraph.lowering.nests.folds import BLOCK, Folds, beginning, cast, joined
 from relgraph.lowering.nests.rows import Rows
-from relgraph.lowering.nests.writer import Blocked
+from relgraph.lowering.nests.writer import Place
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
 
@@ -102,7 +102,7 @@ class Scans(Rows):
                 b.store(self.saved[k], [at], self.values["row", k])
             else:
                 self.compute(k)
-        self.write(part.stores, Blocked(at))
+        self.write(part.stores, Place(at))
 
     def _next(self, k: int, total: Scalar) -> Scalar:
         """Return the total of a cumulative op with the current element."""
@@ -153,7 +153,7 @@ class Scans(Rows):
                 self._save(k, value, at)
                 for ref, result in plan.part.stores:
                     if ref.kind == "row" and ref.index == k:
-                        self.store(result, value, Blocked(at))
+                        self.store(result, value, Place(at))
         running.update(zip(scans, loop.vars, strict=True))
 
     def _side_by_side(
@@ -175,7 +175,7 @@ class Scans(Rows):
             self._load(plan.read_at(phase), plan, phase, at)
             for k in rows:
                 self._save(k, self.compute(k), at)
-            self.write(stores, Blocked(at))
+            self.write(stores, Place(at))
             terms = [self.value(fold.operand) for fold in reduced]
             loop.next = Folds(b, reduced).joined(loop.vars, terms, at)
         after = list(sums)

@@ -8,8 +8,8 @@ are copied back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
@@ -139,49 +139,35 @@ class ShortRows(Nest):
         return [self.index[-1], r] if array is not None and array.spans[-1] else [r]
 
     def _copy_in(self, first: Scalar, rows: Scalar, last: Scalar) -> None:
+        """Copy rows of the operands to the blocks, and the last one for those that are missing."""
         b = self.builder
         for k, array in enumerate(self.arrays):
             block = self.blocks.get(("array", k))
             if block is None:
                 continue
-
-            def copy(r: Scalar, array: Array = array, block: Buffer = block) -> None:
+            for r in self._each_row(array, ZERO, rows):
+                self.index[self.tile] = b.add(first, r)
+                b.store(block, self._at(array, r), self.element(array))
+            for r in self._each_row(array, rows, const(TILE, "int64")):
+                self.index[self.tile] = last
                 b.store(block, self._at(array, r), self.element(array))
 
-            self._copied(array, ZERO, rows, first, copy)
-            self._copied(array, rows, const(TILE, "int64"), None, copy, last)
-
     def _copy_out(self, first: Scalar, rows: Scalar) -> None:
+        """Copy the blocks to the results."""
         b = self.builder
         for k, array in enumerate(self.results):
-            block = self.blocks["kept", k]
+            for r in self._each_row(array, ZERO, rows):
+                self.index[self.tile] = b.add(first, r)
+                element = b.load(self.blocks["kept", k], self._at(array, r))
+                b.store(array.buffer, self.place(array), element)
 
-            def copy(r: Scalar, array: Array = array, block: Buffer = block) -> None:
-                b.store(array.buffer, self.place(array), b.load(block, self._at(array, r)))
-
-            self._copied(array, ZERO, rows, first, copy)
-
-    def _copied(
-        self,
-        array: Array,
-        low: Scalar,
-        high: Scalar,
-        first: Scalar | None,
-        copy: Callable[[Scalar], None],
-        last: Scalar = ZERO,
-    ) -> None:
-        """Write a loop over rows, inside of a loop over columns if the array has columns.
-
-        The row of the array is the one in the block, counted from ``first``, or ``last``.
-        """
+    def _each_row(self, array: Array, low: Scalar, high: Scalar) -> Iterator[Scalar]:
+        """Write a loop over rows, inside of a loop over columns if the array has columns."""
         b = self.builder
-
-        def rows() -> None:
-            with b.loop(low, high, apart=True, name="r") as loop:
-                self.index[self.tile] = last if first is None else b.add(first, loop.index)
-                copy(loop.index)
-
-        self.over([self.count - 1] if array.spans[-1] else [], rows)
+        with ExitStack() as stack:
+            if array.spans[-1]:
+                self.index[-1] = stack.enter_context(b.loop(ZERO, self.sizes[-1])).index
+            yield stack.enter_context(b.loop(low, high, apart=True, name="r")).index
 
     def _over_columns(self, part: Pass) -> None:
         """Write a pass as a loop over columns and, inside, over the rows of the block."""

@@ -11,7 +11,7 @@ from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import Buffer, Scalar, const
 from relgraph.lowering.nests.elements import Elements
 from relgraph.lowering.nests.folds import BLOCK, cast
-from relgraph.lowering.nests.writer import Array, Blocked, parameter
+from relgraph.lowering.nests.writer import Array, Place, parameter
 
 
 class Updates(Elements):
@@ -58,21 +58,21 @@ class Updates(Elements):
             with b.loop(block.index, end, apart=True) as loop:
                 self.index[-1] = loop.index
                 at = b.sub(loop.index, block.index)
-                self.iteration(Blocked(at, {}, {self.stored[0].buffer: values}))
+                self.iteration(Place(at, {}, {self.stored[0].buffer: values}))
             with b.loop(block.index, end) as loop:
                 self.index[-1] = loop.index
                 self.values["array", self.places] = self.element(self.arrays[self.places])
                 value = b.load(values, [b.sub(loop.index, block.index)])
-                super().write(0, value, Blocked(ZERO))
+                super().write(0, value, Place(ZERO))
         return []
 
-    def write(self, i: int, value: Scalar, here: Blocked) -> None:
+    def write(self, i: int, value: Scalar, here: Place) -> None:
         """Store a value for later, or to the array."""
         values: Buffer | None = here.far.get(self.stored[i].buffer)
         if values is None:
             super().write(i, value, here)
         else:
-            self.builder.store(values, [here.at], value)
+            self.builder.store(values, [here.number], value)
 
 
 __all__ = ["Updates"]

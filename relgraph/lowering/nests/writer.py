@@ -8,7 +8,9 @@ order.  Results therefore do not depend on how threads split the range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,7 +128,11 @@ class Nest:
         self._numbers: dict[tuple[str, int], Scalar] = {}  # the constants in the slots
 
     def function(
-        self, name: str, results: Iterable[Array], more: Sequence[Buffer] = (), partial: bool = False
+        self,
+        name: str,
+        results: Iterable[Array],
+        more: Sequence[Buffer] = (),
+        partial: bool = False,
     ) -> Function:
         """Return the function with the body that was written.
 
@@ -200,16 +206,7 @@ class Nest:
     # The innermost loop.
 
     def innermost(
-        self,
-        low: Scalar,
-        high: Scalar,
-        folds: Folds,
-        totals: Sequence[Scalar],
-        write: Callable[[Blocked], Sequence[Scalar]],
-        *,
-        staged: Sequence[int] = (),
-        streamed: Sequence[Array] = (),
-        offset: Scalar = ZERO,
+        self, low: Scalar, high: Scalar, totals: Sequence[Scalar], inner: Innermost
     ) -> list[Scalar]:
         """Write the loop over the last group, in blocks where that is needed.
 
@@ -217,33 +214,32 @@ class Nest:
         ----------
         low, high : Scalar
             Its range.
-        folds : Folds
-            The reductions that it makes.
         totals : sequence of Scalar
-            Their totals before the loop.
-        write : callable
-            Writes an iteration, and returns the terms of the reductions.
-        staged : sequence of int
-            Operands that are first copied to the stack, a block at a time.
-        streamed : sequence of Array
-            Results that are stored past the cache.
-        offset : Scalar
-            What is added to the range to get the index of the group.
+            The totals of its reductions before the loop.
+        inner : Innermost
+            What it does.
 
         Returns
         -------
         list of Scalar
             The totals after the loop.
         """
-        b, blocked = self.builder, folds.blocked or bool(staged)
-        if streamed:
-            low, totals = self._streamed(low, high, folds, totals, write, streamed, offset)
-        if not blocked:
-            with b.loop(low, high, totals, apart=True) as loop:
-                self.index[-1] = b.add(loop.index, offset)
-                loop.next = folds.joined(loop.vars, write(Blocked(loop.index)), ZERO)
-            return loop.vars
-        near = {k: b.stack("near", self.arrays[k].buffer.dtype, [BLOCK]) for k in staged}
+        if inner.streamed:
+            low, totals = self._in_lines(low, high, totals, inner)
+        if inner.folds.blocked or inner.staged:
+            return self._in_blocks(low, high, totals, inner)
+        b = self.builder
+        with b.loop(low, high, totals, apart=True) as loop:
+            self.index[-1] = b.add(loop.index, inner.offset)
+            loop.next = inner.folds.joined(loop.vars, inner.write(Place(loop.index)), ZERO)
+        return loop.vars
+
+    def _in_blocks(
+        self, low: Scalar, high: Scalar, totals: Sequence[Scalar], inner: Innermost
+    ) -> list[Scalar]:
+        """Write the loop in blocks, for which operands may be copied to the stack."""
+        b, folds = self.builder, inner.folds
+        near = {k: b.stack("near", self.arrays[k].buffer.dtype, [BLOCK]) for k in inner.staged}
         with b.loop(low, high, totals, step=BLOCK, name="k") as block:
             count = b.least(const(BLOCK, "int64"), b.sub(high, block.index))
             for k, buffer in near.items():
@@ -252,55 +248,80 @@ class Nest:
                     b.store(buffer, [copy.index], self.element(self.arrays[k]))
             with b.loop(ZERO, count, folds.block_starts(block.vars), apart=True) as loop:
                 self.index[-1] = b.add(block.index, loop.index)
-                loop.next = folds.joined(
-                    loop.vars, write(Blocked(loop.index, near)), loop.index
-                )
+                terms = inner.write(Place(loop.index, near))
+                loop.next = folds.joined(loop.vars, terms, loop.index)
             block.next = folds.block_end(block.vars, loop.vars, count)
         return block.vars
 
-    def _streamed(
-        self,
-        low: Scalar,
-        high: Scalar,
-        folds: Folds,
-        totals: Sequence[Scalar],
-        write: Callable[[Blocked], Sequence[Scalar]],
-        results: Sequence[Array],
-        offset: Scalar,
+    def _in_lines(
+        self, low: Scalar, high: Scalar, totals: Sequence[Scalar], inner: Innermost
     ) -> tuple[Scalar, list[Scalar]]:
         """Write a loop whose results go past the cache, and return where it ends, and the totals.
 
         It computes a line of the cache at a time, or a block of a sum.  The size is constant, so
         LLVM keeps a line in registers.
         """
-        b = self.builder
-        item = min([np.dtype(x.buffer.dtype).itemsize for x in results])
+        b, folds = self.builder, inner.folds
+        item = min([np.dtype(x.buffer.dtype).itemsize for x in inner.streamed])
         size = BLOCK if folds.blocked else LINE // item
         length = const(size, "int64")
         end = b.add(low, b.mul(b.op("div", b.sub(high, low), length, dtype="int64"), length))
-        far = {x.buffer: b.stack("far", x.buffer.dtype, [size]) for x in results}
+        far = {x.buffer: b.stack("far", x.buffer.dtype, [size]) for x in inner.streamed}
         with b.loop(low, end, totals, step=size, name="k") as block:
-            first = b.add(block.index, offset)
+            first = b.add(block.index, inner.offset)
             with b.loop(ZERO, length, folds.block_starts(block.vars), apart=True) as loop:
                 self.index[-1] = b.add(first, loop.index)
-                terms = write(Blocked(loop.index, {}, far))
+                terms = inner.write(Place(loop.index, {}, far))
                 loop.next = folds.joined(loop.vars, terms, loop.index)
             block.next = folds.block_end(block.vars, loop.vars, length)
             self.index[-1] = first
-            for x in results:
+            for x in inner.streamed:
                 b.stream(x.buffer, self.place(x), far[x.buffer], length)
         return end, block.vars
 
 
-@record
-class Blocked:
-    """An iteration of an innermost loop: its place in a block, and the buffers on the stack."""
+class Place(NamedTuple):
+    """Where an iteration of an innermost loop is: its number in a block, and what is on the stack.
 
-    at: Scalar
-    near: dict[int, Buffer] = {}  # noqa: RUF012
-    far: dict[Buffer, Buffer] = {}  # noqa: RUF012
+    Attributes
+    ----------
+    number : Scalar
+        The number of the iteration in the block.
+    near : dict of int to Buffer
+        The operands that were copied to the stack.
+    far : dict of Buffer to Buffer
+        The results that will be copied from there.
+    """
+
+    number: Scalar
+    near: Mapping[int, Buffer] = MappingProxyType({})
+    far: Mapping[Buffer, Buffer] = MappingProxyType({})
+
+
+class Innermost(NamedTuple):
+    """What an innermost loop does.
+
+    Attributes
+    ----------
+    folds : Folds
+        Its reductions.
+    write : callable
+        Writes an iteration, and returns the terms of the reductions.
+    staged : sequence of int
+        The operands that are first copied to the stack, a block at a time.
+    streamed : sequence of Array
+        The results that are stored past the cache.
+    offset : Scalar
+        What is added to the range to get the index of the group.
+    """
+
+    folds: Folds
+    write: Callable[[Place], Sequence[Scalar]]
+    staged: Sequence[int] = ()
+    streamed: Sequence[Array] = ()
+    offset: Scalar = ZERO
 
 
 ROWS, HEAD = Var("rows", "int64"), Var("head", "int64")
 
-__all__ = ["FINISH", "HEAD", "ROWS", "Array", "Blocked", "Nest", "parameter"]
+__all__ = ["FINISH", "HEAD", "ROWS", "Array", "Innermost", "Nest", "Place", "parameter"]
