@@ -26,6 +26,7 @@ from relgraph.backends.numba.layouts import (
     turned,
 )
 from relgraph.backends.numba.lone import alone_first, declared_alone, lone_rows
+from relgraph.backends.numba.loop_calls import LoopCall
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
@@ -43,7 +44,6 @@ from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
-from relgraph.ops.loops import is_loop
 from relgraph.settings import config
 
 ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
@@ -277,7 +277,8 @@ class NumbaProgram(Program):
             function = numpy_api.silent(function)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
-            loops = {x: namespace[name] for name, x in main.calls.items() if is_loop(x)}
+            loops = {x: namespace[name] for name, x in main.calls.items()}
+            loops = {x: call for x, call in loops.items() if isinstance(call, LoopCall)}
             taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
         except Untaped:
             return _Direct(function, pairs)

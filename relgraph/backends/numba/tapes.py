@@ -27,11 +27,12 @@ from relgraph.backends.numba.tape_layout import (
     WITHIN,
     Tape,
 )
+from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.op import GetItem
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.loops.build import Array as LoopArray
-from relgraph.lowering.loops.nodes import Const
+from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
 from relgraph.lowering.targets import Update
@@ -241,25 +242,29 @@ class Taped:
         terms = [self._sizes(x.inputs[i])[axis] for i, axis in loop.integers]
         known = dict(zip(loop.function.integers[1:], terms, strict=True))
 
-        def memory(array: LoopArray) -> tuple[str, int]:
-            sizes = [
-                self.tape.number(n.value) if isinstance(n, Const) else known.get(n)  # type: ignore[call-overload]
-                for n in array.shape
-            ]
-            if None in sizes:
+        def term(size: Scalar) -> int:
+            found = self.tape.number(size.value) if isinstance(size, Const) else known.get(size)  # type: ignore[call-overload]
+            if found is None:
                 raise Untaped
+            return found
+
+        def memory(array: LoopArray) -> tuple[str, int]:
+            sizes = [term(n) for n in array.shape]
             return "memory", self.tape.memory(np.dtype(array.dtype), sizes)
 
         if not all([in_order(x.inputs[i]) for i in loop.operands]):
             raise Untaped
-        self._items[x] = [memory(array) for array in loop.results]
+        results = self._items[x] = [memory(array) for array in loop.results]
+        if is_tensor(x):
+            self.numbers[x] = results[0]
+            self._terms[x] = [term(n) for n in loop.results[0].shape]
         scratch = [memory(array) for array in loop.scratch]
         status = ("memory", self.tape.memory(np.dtype("int64"), [self.tape.number(1)]))
         line: Line = [RUN, int(table_of(call.kernel).ctypes.data)]
         for term in (self.tape.number(1), *terms):
             line += [1, term]
         line += [self._value(x.inputs[i]) for i in loop.operands]
-        self.steps.append([*line, *self._items[x], *scratch, status])
+        self.steps.append([*line, *results, *scratch, status])
         self._leave([WITHIN, status, self.tape.number(1)])
 
     def _target(self, update: Update) -> tuple[str, int]:

@@ -1,0 +1,174 @@
+"""Linear algebra in the loop language: small matrices written out, others by calls of LAPACK.
+
+A batch of matrices is a loop; of matrices that are written out, its iterations are apart, so that
+it runs on vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from relgraph.ir.node import Variable
+from relgraph.ir.types import TupleType
+from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.nodes import Const, Scalar, index
+from relgraph.lowering.loops.routine_calls import CALLED, Routines
+from relgraph.lowering.loops.rules import Unsupported
+from relgraph.lowering.loops.small_linalg import LARGEST, WRITTEN_OUT, Algebra
+from relgraph.lowering.loops.values import Stored, Value
+
+if TYPE_CHECKING:
+    from relgraph.lowering.loops.build import GraphWriter
+
+CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
+
+
+def linear_algebra(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Any:
+    """Write an application of an op of linear algebra."""
+    tuple_type = isinstance(node.type, TupleType)
+    dtype = (node.type.items[0] if tuple_type else node.type).dtype.name
+    values = [w.converted(x, dtype) for x in operands]
+    if any([isinstance(n, Const) and n.value == 0 for x in values for n in x.shape]):
+        raise Unsupported
+    results = _Application(w, node, dtype).written(values)
+    return tuple(results) if tuple_type else results[0]
+
+
+class _Application:
+    def __init__(self, w: GraphWriter, node: Variable, dtype: str) -> None:
+        self.w, self.op, self.dtype = w, node.op, dtype
+
+    def written(self, values: Sequence[Value]) -> list[Value]:
+        leads = [_lead(x, k) for k, x in enumerate(values)]
+        batch = _broadcast([x.shape[:n] for x, n in zip(values, leads, strict=True)])
+        if not batch:
+            return self.one(values, lambda k, shape: self.w.result(k, self.dtype, shape))
+        results: dict[int, Stored] = {}
+        self._each(values, leads, batch, [], results)
+        return [results[k] for k in sorted(results)]
+
+    def _each(
+        self,
+        values: Sequence[Value],
+        leads: Sequence[int],
+        batch: Sequence[Scalar],
+        place: list[Scalar],
+        results: dict[int, Stored],
+    ) -> None:
+        """Write a loop for each axis of a batch."""
+        w, b = self.w, self.w.builder
+        axis = len(place)
+        parts = [x.shape[n:] for x, n in zip(values, leads, strict=True)]
+        if axis < len(batch) - 1:
+            with b.loop(ZERO, batch[axis]) as loop:
+                self._each(values, leads, batch, [*place, loop.index], results)
+            return
+
+        def target(k: int, shape: Sequence[Scalar]) -> Stored:
+            if k not in results:
+                results[k] = w.result(k, self.dtype, [*batch, *shape])
+            return Stored(results[k].buffer, b, (*results[k].first, *place, loop.index))
+
+        def one() -> None:
+            at = [*place, loop.index]
+            items = [_item(w, x, n, at) for x, n in zip(values, leads, strict=True)]
+            for k, value in enumerate(self.one(items, target)):
+                there = target(k, value.shape)
+                if not (isinstance(value, Stored) and value.buffer is there.buffer):
+                    w.store(value, there)
+
+        if not self.is_written_out(parts):
+            with b.loop(ZERO, batch[-1]) as loop:
+                one()
+            return
+        with b.loop(ZERO, batch[-1], [ZERO], apart=True) as loop:
+            with w.checks_joined() as check:
+                one()
+            failed = b.op("select", check(), ONE, ZERO, dtype="int64")
+            loop.next = [b.add(loop.vars[0], failed)]
+        w.fail_if(b.op("less", ZERO, loop.vars[0], dtype="bool"))
+
+    def is_written_out(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
+        sizes = [n.value if isinstance(n, Const) else None for shape in shapes for n in shape]
+        if None in sizes or max(sizes) > LARGEST:  # type: ignore[type-var]
+            return False
+        return self.w.is_small(shapes[0])
+
+    def one(self, values: Sequence[Value], place: Any) -> list[Value]:
+        """Write the op of one matrix."""
+        w = self.w
+        if not self.is_written_out([x.shape for x in values]):
+            return CALLED[type(self.op)](Routines(w, self.dtype, place), self.op.params, *values)  # type: ignore[union-attr]
+        arrays = [w.written_out(x).elements for x in values]
+        with w.checks_joined() as check:
+            results = WRITTEN_OUT[type(self.op)](Algebra(w, self.dtype), self.op.params, *arrays)  # type: ignore[union-attr]
+        w.fail_if(check())
+        return [w.written(self.dtype, x) for x in results]
+
+
+def _lead(x: Value, position: int) -> int:
+    """Return how many axes of an operand are those of its batch."""
+    return len(x.shape) - (1 if position and len(x.shape) == 1 else 2)
+
+
+def _broadcast(shapes: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    result: list[Scalar] = []
+    for axis in range(-max(map(len, shapes)), 0):
+        sizes = [shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis] is not ONE]
+        constants = [n for n in sizes if isinstance(n, Const)]
+        result.append(reduce(lambda a, b: a, [*constants, *sizes, ONE]))
+    return result
+
+
+def _item(w: GraphWriter, x: Value, lead: int, place: Sequence[Scalar]) -> Value:
+    """Return a matrix or vector of a batch that broadcasts."""
+    own = place[len(place) - lead :]
+    first = [ZERO if n is ONE else i for n, i in zip(x.shape[:lead], own, strict=True)]
+    if not first:
+        return x
+    if isinstance(x, Stored):
+        return Stored(x.buffer, w.builder, (*x.first, *first))
+    return w.view(x, x.shape[lead:], lambda rest: x.at([*first, *rest]))
+
+
+def is_compiled(node: Variable) -> bool:
+    """Return True for an application that is worth a function of its own."""
+    if type(node.op) not in RULES or any([x.type.layout != "dense" for x in node.inputs]):
+        return False
+    shapes = [x.type.shape for x in node.inputs]
+    sizes = [n for shape in shapes for n in shape if isinstance(n, int)]
+    return 0 not in sizes and max(_core(shapes), default=0) <= CALLS
+
+
+def _core(shapes: Sequence[Sequence[Any]]) -> list[int]:
+    """Return the constant sizes of the matrices of a batch."""
+    return [n for shape in shapes for n in shape[-2:] if isinstance(n, int)]
+
+
+def flops(node: Variable) -> int:
+    """Return about how many operations a matrix takes, for sizes that are known."""
+    n = max(_core([x.type.shape for x in node.inputs]), default=CALLS)
+    return max(1, prod([n] * 3) // 3)
+
+
+def fits(w: GraphWriter, operands: Sequence[Value]) -> Scalar | None:
+    """Return whether sizes that are known only at a call are such that routines pay."""
+    b = w.builder
+    test: Scalar | None = None
+    for x in operands:
+        for n in x.shape[-2:]:
+            if isinstance(n, Const):
+                continue
+            few = b.op("less", n, index(CALLS + 1), dtype="bool")
+            some = b.op("less", ZERO, n, dtype="bool")
+            both = b.op("and", few, some, dtype="bool")
+            test = both if test is None else b.op("and", test, both, dtype="bool")
+    return test
+
+
+RULES: dict[type[Any], Any] = dict.fromkeys(WRITTEN_OUT, linear_algebra)
+
+__all__ = ["RULES", "fits", "flops", "is_compiled", "linear_algebra"]
