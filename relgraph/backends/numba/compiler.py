@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from relgraph.backends.base import Array, Direct, Pair, Program, Wanted, released
+from relgraph.backends.base import Array, Direct, OpCall, Pair, Program, Wanted, released
 from relgraph.backends.numba import kernels, numpy_api
 from relgraph.backends.numba.given_places import (
     copy_to_places,
@@ -36,6 +36,7 @@ from relgraph.backends.report import Report, Scheduled, inputs_in_place, library
 from relgraph.backends.report import scheduled as described_steps
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable
 from relgraph.ir.records import record, replace
 from relgraph.ir.spans import span
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
@@ -44,6 +45,7 @@ from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
+from relgraph.ops.loops import is_loop
 from relgraph.settings import config
 
 ORDERS = 8  # maximum number of variants of a program for inputs in other memory orders
@@ -282,9 +284,25 @@ class NumbaProgram(Program):
             taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
         except Untaped:
             return _Direct(function, pairs)
+        function = self._where_checks_fail(main, text, namespace, loops) or function
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
         return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
+
+    def _where_checks_fail(
+        self,
+        main: MainText,
+        text: str,
+        namespace: Mapping[str, Any],
+        loops: Mapping[Variable, LoopCall],
+    ) -> Callable[..., Any] | None:
+        """Return the main function with linear algebra by definition; None if it has none."""
+        calls = {name: OpCall(x) for name, x in main.calls.items() if x in loops and not is_loop(x)}
+        if not calls:
+            return None
+        whole = {**namespace, **calls}
+        define("main", text, whole)
+        return numpy_api.silent(whole["main"]) if self._silent else whole["main"]
 
     def timed(self, arrays: Sequence[Array]) -> TimedRun:
         """Return a run of the program on arrays that times each step."""

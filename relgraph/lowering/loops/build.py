@@ -1,8 +1,8 @@
 """Applications of loops and of linear algebra as functions of the loop language.
 
 :func:`written_loop` takes an application of ``scan``, ``while_loop`` or ``cond``, or of an op of
-linear algebra, whose matrices are small or one by one given to LAPACK.  What a loop carries is in variables if it has few elements of constant number, and in a buffer otherwise; such
-arrays are written out element by element.  A failed check, such as an index that is out of range or
+linear algebra.  What a loop carries is in variables if it has few elements of constant number, and
+in a buffer otherwise; such arrays are written out element by element.  A failed check, such as an index that is out of range or
 a matrix without a Cholesky factor, sets a flag, and the caller computes the op by its definition,
 which raises the error.
 """

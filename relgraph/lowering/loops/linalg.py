@@ -1,7 +1,7 @@
 """Linear algebra in the loop language: small matrices written out, others by calls of LAPACK.
 
-A batch of matrices is a loop; of matrices that are written out, its iterations are apart, so that
-it runs on vectors.
+As NumPy does, float32 is computed in float64 and rounded at the end.  A batch of matrices is a
+loop; of matrices that are written out, its iterations are apart, so that it runs on vectors.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from relgraph.lowering.loops.values import Stored, Value
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
+WIDE = "float64"  # what is computed in
 CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
 
 
@@ -30,25 +31,30 @@ def linear_algebra(w: GraphWriter, node: Variable, operands: Sequence[Value]) ->
     """Write an application of an op of linear algebra."""
     tuple_type = isinstance(node.type, TupleType)
     dtype = (node.type.items[0] if tuple_type else node.type).dtype.name
-    values = [w.converted(x, dtype) for x in operands]
-    if any([isinstance(n, Const) and n.value == 0 for x in values for n in x.shape]):
+    if any([isinstance(n, Const) and n.value == 0 for x in operands for n in x.shape]):
         raise Unsupported
-    results = _Application(w, node, dtype).written(values)
+    results = _Application(w, node, dtype).written(operands)
     return tuple(results) if tuple_type else results[0]
 
 
 class _Application:
     def __init__(self, w: GraphWriter, node: Variable, dtype: str) -> None:
-        self.w, self.op, self.dtype = w, node.op, dtype
+        self.w, self.dtype = w, dtype
+        self.op: Any = node.op
 
     def written(self, values: Sequence[Value]) -> list[Value]:
         leads = [_lead(x, k) for k, x in enumerate(values)]
         batch = _broadcast([x.shape[:n] for x, n in zip(values, leads, strict=True)])
         if not batch:
-            return self.one(values, lambda k, shape: self.w.result(k, self.dtype, shape))
+            return self.one(values, self._single)
         results: dict[int, Stored] = {}
         self._each(values, leads, batch, [], results)
         return [results[k] for k in sorted(results)]
+
+    def _single(self, k: int, shape: Sequence[Scalar], dtype: str) -> Stored:
+        if dtype != self.dtype:
+            return self.w.buffer(dtype, shape)
+        return self.w.result(k, dtype, shape)
 
     def _each(
         self,
@@ -67,16 +73,18 @@ class _Application:
                 self._each(values, leads, batch, [*place, loop.index], results)
             return
 
-        def target(k: int, shape: Sequence[Scalar]) -> Stored:
+        def target(k: int, shape: Sequence[Scalar], dtype: str) -> Stored:
+            if dtype != self.dtype:
+                return w.buffer(dtype, shape)
             if k not in results:
-                results[k] = w.result(k, self.dtype, [*batch, *shape])
+                results[k] = w.result(k, dtype, [*batch, *shape])
             return Stored(results[k].buffer, b, (*results[k].first, *place, loop.index))
 
         def one() -> None:
             at = [*place, loop.index]
             items = [_item(w, x, n, at) for x, n in zip(values, leads, strict=True)]
             for k, value in enumerate(self.one(items, target)):
-                there = target(k, value.shape)
+                there = target(k, value.shape, self.dtype)
                 if not (isinstance(value, Stored) and value.buffer is there.buffer):
                     w.store(value, there)
 
@@ -92,21 +100,25 @@ class _Application:
         w.fail_if(b.op("less", ZERO, loop.vars[0], dtype="bool"))
 
     def is_written_out(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
-        sizes = [n.value if isinstance(n, Const) else None for shape in shapes for n in shape]
-        if None in sizes or max(sizes) > LARGEST:  # type: ignore[type-var]
+        sizes = [n for shape in shapes for n in shape]
+        if not all([isinstance(n, Const) and n.value <= LARGEST for n in sizes]):
             return False
         return self.w.is_small(shapes[0])
 
     def one(self, values: Sequence[Value], place: Any) -> list[Value]:
         """Write the op of one matrix."""
-        w = self.w
+        w, op = self.w, self.op
+        values = [w.converted(x, WIDE) for x in values]
         if not self.is_written_out([x.shape for x in values]):
-            return CALLED[type(self.op)](Routines(w, self.dtype, place), self.op.params, *values)  # type: ignore[union-attr]
-        arrays = [w.written_out(x).elements for x in values]
-        with w.checks_joined() as check:
-            results = WRITTEN_OUT[type(self.op)](Algebra(w, self.dtype), self.op.params, *arrays)  # type: ignore[union-attr]
-        w.fail_if(check())
-        return [w.written(self.dtype, x) for x in results]
+            routines = Routines(w, WIDE, lambda k, shape: place(k, shape, WIDE))
+            wide = CALLED[type(op)](routines, op.params, *values)
+        else:
+            arrays = [w.written_out(x).elements for x in values]
+            with w.checks_joined() as check:
+                results = WRITTEN_OUT[type(op)](Algebra(w, WIDE), op.params, *arrays)
+            w.fail_if(check())
+            wide = [w.written(WIDE, x) for x in results]
+        return [w.converted(x, self.dtype) for x in wide]
 
 
 def _lead(x: Value, position: int) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Address, Call, Const, Scalar, const, index
 from relgraph.lowering.loops.small_linalg import Algebra
-from relgraph.lowering.loops.values import Stored, Value
+from relgraph.lowering.loops.values import Computed, Stored, Value
 from relgraph.ops.elementwise import Cast, absolute, add, greater_equal, less, negative
 from relgraph.ops.elementwise.instances import log
 from relgraph.ops.linalg.factored_solve import ChoSolve
@@ -24,6 +24,7 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveT
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
+LONG = 1024  # multiplications from which a product is a call
 BLOCK = 64  # columns for which a routine has memory of its own
 
 Place = Callable[[int, Sequence[Scalar]], Stored]
@@ -70,6 +71,17 @@ class Routines:
     def stored(self, x: Value) -> Stored:
         """Return an array in memory, to be read."""
         return x if isinstance(x, Stored) else self.w.kept(x)
+
+    def operand(self, x: Value) -> tuple[Stored, str]:
+        """Return a matrix in memory, and "T" if that holds its transpose, else "N"."""
+        if isinstance(x, Computed) and x.turned is not None:
+            return x.turned, "T"
+        return self.stored(x), "N"
+
+    def turned_matrix(self, x: Value) -> tuple[Stored, str]:
+        """Return the same of the transpose of a matrix."""
+        memory, trans = self.operand(x)
+        return memory, "N" if trans == "T" else "T"
 
     def copied(self, x: Value, target: Stored) -> Stored:
         """Write an array to memory."""
@@ -234,6 +246,34 @@ def signed_log(r: Routines, params: Any, a: Value) -> list[Value]:
     return [r.w.scalar(x) for x in loop.vars]
 
 
+def product_of(r: Routines, x: Value, y: Value) -> Value:
+    """Write a product of which one operand is a matrix, and the other a matrix or a vector."""
+    if len(x.shape) == 1:
+        return _matrix_by_vector(r, r.turned_matrix(y), x)
+    if len(y.shape) == 1:
+        return _matrix_by_vector(r, r.operand(x), y)
+    (left, trans_left), (right, trans_right) = r.operand(x), r.operand(y)
+    (m, k), n = x.shape, y.shape[1]
+    result = r.place(0, [m, n])
+    r.call(
+        "gemm", trans_right, trans_left, n, m, k, const(1.0, r.dtype), right,
+        r.lead(right.shape[1]), left, r.lead(left.shape[1]), const(0.0, r.dtype), result,
+        r.lead(n), writes=[result],
+    )  # fmt: skip
+    return result
+
+
+def _matrix_by_vector(r: Routines, matrix: tuple[Stored, str], x: Value) -> Value:
+    memory, trans = matrix
+    rows, columns = memory.shape
+    result = r.place(0, [rows if trans == "N" else columns])
+    r.call(
+        "gemv", "T" if trans == "N" else "N", columns, rows, const(1.0, r.dtype), memory,
+        r.lead(columns), r.stored(x), ONE, const(0.0, r.dtype), result, ONE, writes=[result],
+    )  # fmt: skip
+    return result
+
+
 CALLED: dict[type[Any], Callable[..., list[Value]]] = {
     Cholesky: cholesky,
     ChoSolve: cho_solve,
@@ -245,4 +285,4 @@ CALLED: dict[type[Any], Callable[..., list[Value]]] = {
 }
 """Writes an op of two-dimensional operands, and returns its results."""
 
-__all__ = ["CALLED", "Routines"]
+__all__ = ["CALLED", "LONG", "Routines", "product_of"]

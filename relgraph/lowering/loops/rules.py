@@ -14,7 +14,9 @@ from relgraph.ir.op import GetItem
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Const, Scalar, const, index
+from relgraph.lowering.loops.routine_calls import LONG, Routines, product_of
 from relgraph.lowering.loops.values import (
+    Computed,
     Index,
     Stored,
     Value,
@@ -104,7 +106,10 @@ def transpose(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Valu
             own[axis] = i
         return x.at(own)
 
-    return w.view(x, [x.shape[a] for a in axes], at)
+    value = w.view(x, [x.shape[a] for a in axes], at)
+    if isinstance(value, Computed) and isinstance(x, Stored) and axes == [1, 0]:
+        value.turned = x
+    return value
 
 
 def expand_dims(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
@@ -503,6 +508,11 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     b = w.builder
     inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
     vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
+    if w.frames and node.ndim and dtype in ("float32", "float64"):
+        sizes = [n.value if isinstance(n, Const) else LONG for n in (*x.shape, *y.shape[-1:])]
+        if prod(sizes) >= LONG:
+            place = Routines(w, dtype, lambda k, shape: w.buffer(dtype, shape))
+            return product_of(place, x, y)
     free = node.dtype.kind == "f"
 
     def element(place: Index) -> Scalar:
