@@ -42,6 +42,8 @@ from relgraph.lowering.loops.nodes import (
 from relgraph.lowering.refs import Ref
 
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
+# LLVM would write out a loop of so many iterations, instead of running it on vectors.
+LANES, NOT_UNROLLED = 8, '!"llvm.loop.unroll.disable"'
 _TRUTHS = {"and": "and", "or": "or"}
 
 
@@ -171,7 +173,8 @@ class _Printer(Expressions):
         if s.apart and not any(isinstance(x, Loop | While | If | Call) for x in s.body):
             self.group = self.module.node("")
             accesses = self.module.node(f'!"llvm.loop.parallel_accesses", {self.group}')
-            end = f", !llvm.loop {self.module.node(f'SELF, {accesses}')}"
+            lanes = f", {self.module.node(NOT_UNROLLED)}" if _count(s) == LANES else ""
+            end = f", !llvm.loop {self.module.node(f'SELF, {accesses}{lanes}')}"
         self.body(s.body)
         ends = [self.text(c.next) for c in s.carried]
         self.group = outside
@@ -297,6 +300,12 @@ class _Printer(Expressions):
         return self.emit(
             f"getelementptr inbounds {memory_type(buffer.dtype)}, ptr %{buffer.name}, i64 {offset}"
         )
+
+
+def _count(s: Loop) -> int | None:
+    """Return the number of iterations of a loop, if it is constant."""
+    constant = isinstance(s.low, Const) and isinstance(s.high, Const)
+    return s.high.value - s.low.value if constant else None  # type: ignore[attr-defined]
 
 
 def _literal(x: Op) -> Any:

@@ -6,24 +6,27 @@ loop; of matrices that are written out, its iterations are apart, so that it run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TupleType
+from relgraph.lowering.loops.batches import IN_BLOCKS, LANES, WIDE, Block
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Const, Scalar, index
 from relgraph.lowering.loops.routine_calls import CALLED, Routines
 from relgraph.lowering.loops.rules import Unsupported
 from relgraph.lowering.loops.small_linalg import LARGEST, WRITTEN_OUT, Algebra
-from relgraph.lowering.loops.values import Stored, Value
+from relgraph.lowering.loops.values import Computed, Stored, Value
+from relgraph.ops.elementwise import Cast
+from relgraph.ops.linalg.solve import Det, Inv, Slogdet
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
-WIDE = "float64"  # what is computed in
+LEAST_IN_BLOCKS, INVERSES_IN_BLOCKS, MOST_IN_BLOCKS = 5, 5, 32  # rows of a matrix of a batch
 CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
 
 
@@ -73,6 +76,10 @@ class _Application:
                 self._each(values, leads, batch, [*place, loop.index], results)
             return
 
+        if self.is_in_blocks(parts):
+            self._blocks(values, leads, batch, place, results)
+            return
+
         def target(k: int, shape: Sequence[Scalar], dtype: str) -> Stored:
             if dtype != self.dtype:
                 return w.buffer(dtype, shape)
@@ -98,6 +105,74 @@ class _Application:
             failed = b.op("select", check(), ONE, ZERO, dtype="int64")
             loop.next = [b.add(loop.vars[0], failed)]
         w.fail_if(b.op("less", ZERO, loop.vars[0], dtype="bool"))
+
+    def _blocks(
+        self,
+        values: Sequence[Value],
+        leads: Sequence[int],
+        batch: Sequence[Scalar],
+        place: list[Scalar],
+        results: dict[int, Stored],
+    ) -> None:
+        """Write a loop over blocks of the last axis of a batch."""
+        w, b = self.w, self.w.builder
+        last = b.sub(batch[-1], ONE)
+        count = b.op("div", b.add(batch[-1], b.sub(LANES, ONE)), LANES, dtype="int64")
+        with b.loop(ZERO, count) as loop:
+            start = b.mul(loop.index, LANES)
+
+            def of(lane: Scalar) -> list[Scalar]:
+                return [*place, b.op("min", b.add(start, lane), last, dtype="int64")]
+
+            def items(x: Value, lead: int) -> Value:
+                def at(inner: Sequence[Scalar]) -> Scalar:
+                    item = _item(w, x, lead, of(inner[0]))
+                    return w.converted(item, WIDE).at(inner[1:])
+
+                return Computed(x.dtype, [LANES, *x.shape[lead:]], at, x.reads, 1)
+
+            operands = [items(x, n) for x, n in zip(values, leads, strict=True)]
+            size = operands[0].shape[-1]
+            assert isinstance(size, Const)
+            block = Block(w, size.value)
+            shape = self.core(operands)
+            rows = b.op("min", LANES, b.sub(batch[-1], start), dtype="int64")
+            for k, at in enumerate(IN_BLOCKS[type(self.op)](block, self.op.params, operands)):
+                if k not in results:
+                    results[k] = w.result(k, self.dtype, [*batch, *shape])
+                self._unpacked(results[k], at, shape, rows, lambda lane: [*place, b.add(start, lane)])
+            block.finish()
+
+    def _unpacked(
+        self,
+        result: Stored,
+        at: Callable[..., Scalar],
+        shape: Sequence[Scalar],
+        rows: Scalar,
+        place: Callable[[Scalar], list[Scalar]],
+    ) -> None:
+        """Copy the results of a block to those of the batch."""
+        w = self.w
+
+        def write(where: Sequence[Scalar]) -> None:
+            lane, *inner = where
+            value = at(lane, *inner)
+            if self.dtype != WIDE:
+                value = w.builder.op(Cast(self.dtype), value, dtype=self.dtype)
+            w.builder.store(result.buffer, (*result.first, *place(lane), *inner), value)
+
+        w.for_each([rows, *shape], write)
+
+    def core(self, operands: Sequence[Value]) -> list[Scalar]:
+        """Return the shape of a result of one matrix."""
+        if isinstance(self.op, Det | Slogdet):
+            return []
+        return list(operands[-1].shape[1:])
+
+    def is_in_blocks(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
+        sizes = [n.value if isinstance(n, Const) else MOST_IN_BLOCKS + 1 for s in shapes for n in s]
+        least = INVERSES_IN_BLOCKS if isinstance(self.op, Inv) else LEAST_IN_BLOCKS
+        return least <= max(sizes) <= MOST_IN_BLOCKS
 
     def is_written_out(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
         sizes = [n for shape in shapes for n in shape]
