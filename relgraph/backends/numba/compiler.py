@@ -42,6 +42,7 @@ from relgraph.ir.spans import span
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
+from relgraph.lowering.loops.linalg import is_small_product
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
@@ -281,6 +282,7 @@ class NumbaProgram(Program):
         try:
             loops = {x: namespace[name] for name, x in main.calls.items()}
             loops = {x: call for x, call in loops.items() if isinstance(call, LoopCall)}
+            loops |= {} if into else self._products()
             taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
         except Untaped:
             return _Direct(function, pairs)
@@ -288,6 +290,11 @@ class NumbaProgram(Program):
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
         return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
+
+    def _products(self) -> dict[Variable, LoopCall]:
+        """Return the products of matrices that need no call of NumPy."""
+        nodes = [step.node for step in self.steps if isinstance(step, Call)]
+        return {x: LoopCall(x, self._choices) for x in nodes if is_small_product(x)}
 
     def _where_checks_fail(
         self,

@@ -53,7 +53,10 @@ class LoopCall:
 
     def _run(self, loop: LoopFunction, operands: Sequence[Any]) -> tuple[Array, ...] | None:
         """Run the function; return None if a check failed."""
-        arrays = [_ready(x) for x in operands]
+        arrays = [
+            _ready(np.swapaxes(x, -1, -2) if i in loop.turned else x)
+            for i, x in enumerate(operands)
+        ]
         integers = [arrays[i].shape[axis] for i, axis in loop.integers]
         scratch = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.scratch]
         status = np.empty(1, np.int64)

@@ -239,7 +239,10 @@ class Taped:
         loop = call.compiled
         if loop is None or self.into:
             raise Untaped
-        terms = [self._sizes(x.inputs[i])[axis] for i, axis in loop.integers]
+        if loop.bounded and any([step[0] == RUN for step in self.steps]):
+            raise Untaped  # kernels would run twice
+        inputs = [y.inputs[0] if i in loop.turned else y for i, y in enumerate(x.inputs)]
+        terms = [self._sizes(inputs[i])[axis] for i, axis in loop.integers]
         known = dict(zip(loop.function.integers[1:], terms, strict=True))
 
         def term(size: Scalar) -> int:
@@ -252,7 +255,7 @@ class Taped:
             sizes = [term(n) for n in array.shape]
             return "memory", self.tape.memory(np.dtype(array.dtype), sizes)
 
-        if not all([in_order(x.inputs[i]) for i in loop.operands]):
+        if not all([in_order(inputs[i]) for i in loop.operands]):
             raise Untaped
         results = self._items[x] = [memory(array) for array in loop.results]
         if is_tensor(x):
@@ -261,9 +264,9 @@ class Taped:
         scratch = [memory(array) for array in loop.scratch]
         status = ("memory", self.tape.memory(np.dtype("int64"), [self.tape.number(1)]))
         line: Line = [RUN, int(table_of(call.kernel).ctypes.data)]
-        for term in (self.tape.number(1), *terms):
-            line += [1, term]
-        line += [self._value(x.inputs[i]) for i in loop.operands]
+        for number in (self.tape.number(1), *terms):
+            line += [1, number]
+        line += [self._value(inputs[i]) for i in loop.operands]
         self.steps.append([*line, *results, *scratch, status])
         self._leave([WITHIN, status, self.tape.number(1)])
 

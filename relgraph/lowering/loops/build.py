@@ -43,6 +43,7 @@ from relgraph.lowering.loops.values import Computed, Index, Stored, Value, Writt
 from relgraph.lowering.sizes import unproved
 from relgraph.ops.elementwise import Cast, true_divide
 from relgraph.ops.loops import Cond, Scan, WhileLoop
+from relgraph.ops.permutation import MatrixTranspose
 
 LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that takes too many ops
 STATEMENTS = 6000  # of a function, since LLVM's time grows with them
@@ -78,10 +79,14 @@ class LoopFunction:
         The operand and the axis of each integer.
     operands : tuple of int
         Which operands it reads.
+    turned : frozenset of int
+        The operands, transposes, of which it takes the matrix that is transposed.
     results, scratch : tuple of Array
         The arrays that its caller makes.
     sizes : callable
         Returns the sizes of an array, of the values of the integers.
+    bounded : bool
+        Whether it fails for large sizes, which are known only at a call.
     cost : int
         The picoseconds of a run, divided by the product of the integers.
     """
@@ -89,9 +94,11 @@ class LoopFunction:
     function: Function
     integers: tuple[tuple[int, int], ...]
     operands: tuple[int, ...]
+    turned: frozenset[int]
     results: tuple[Array, ...]
     scratch: tuple[Array, ...]
     definitions: dict[Var, Scalar]
+    bounded: bool
     cost: int
 
     def sizes(self, array: Array, integers: Sequence[int]) -> tuple[int, ...]:
@@ -141,6 +148,11 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
     return None
 
 
+def is_turned(x: Variable) -> bool:
+    """Return True for the transpose of a matrix, or of each one of a batch."""
+    return isinstance(x.op, MatrixTranspose)
+
+
 def has_function(node: Variable) -> bool:
     """Return True for an application that :func:`written_loop` is for."""
     return isinstance(node.op, _LOOPS) or linalg.is_compiled(node)
@@ -188,6 +200,7 @@ class GraphWriter:
         self.frames: list[_Frame] = []
         self.depth = 0
         self.targets: dict[int, Buffer] = {}  # of the results of an application of another op
+        self._bounded = False
         self._checks: list[Scalar] | None = None  # tests that will be joined to one
         self.status = Buffer("status", "int64", (ONE,))
         self.builder.store(self.status, (ZERO,), ZERO)
@@ -196,10 +209,15 @@ class GraphWriter:
         """Return the function."""
         operands: list[Value] = []
         buffers: dict[int, Buffer] = {}
-        for i, x in enumerate(self.node.inputs):
+        turned: frozenset[int] = frozenset()
+        if not isinstance(self.node.op, _LOOPS):
+            turned = frozenset([i for i, x in enumerate(self.node.inputs) if is_turned(x)])
+        for i, operand in enumerate(self.node.inputs):
+            x = operand.inputs[0] if i in turned else operand
             shape = [self._size(i, axis, d) for axis, d in enumerate(x.type.shape)]
             buffers[i] = Buffer(f"x{i}", x.dtype.name, tuple(shape))
-            operands.append(Stored(buffers[i], self.builder))
+            value = Stored(buffers[i], self.builder)
+            operands.append(linalg.turned(self, value) if i in turned else value)
         if isinstance(self.node.op, _LOOPS):
             targets = self._targets(operands)
             values = self.loop(self.node, operands, targets)
@@ -220,9 +238,11 @@ class GraphWriter:
             function,
             tuple(self.integers.values()),
             read,
+            turned,
             results,
             scratch,
             definitions,
+            self._bounded,
             COST if isinstance(self.node.op, _LOOPS) else OPERATION * linalg.flops(self.node),
         )
         for array in (*results, *scratch):
@@ -245,6 +265,7 @@ class GraphWriter:
             return []
 
         test = linalg.fits(self, operands)
+        self._bounded = test is not None
         if test is None:
             write()
         else:

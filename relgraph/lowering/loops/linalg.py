@@ -17,16 +17,18 @@ from relgraph.lowering.loops.batches import IN_BLOCKS, LANES, WIDE, Block
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Const, Scalar, index
 from relgraph.lowering.loops.routine_calls import CALLED, Routines
-from relgraph.lowering.loops.rules import Unsupported
+from relgraph.lowering.loops.rules import Unsupported, matmul
 from relgraph.lowering.loops.small_linalg import LARGEST, WRITTEN_OUT, Algebra
 from relgraph.lowering.loops.values import Computed, Stored, Value
+from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast
-from relgraph.ops.linalg.solve import Det, Inv, Slogdet
+from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
-LEAST_IN_BLOCKS, INVERSES_IN_BLOCKS, MOST_IN_BLOCKS = 5, 5, 32  # rows of a matrix of a batch
+MOST_IN_BLOCKS, FACTORS_IN_BLOCKS = 32, 16  # rows of a matrix of a batch, and if it is factored
+WIDE_FROM = 5  # columns of a right side from which matrices of a batch are not written out
 CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
 
 
@@ -171,8 +173,10 @@ class _Application:
 
     def is_in_blocks(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
         sizes = [n.value if isinstance(n, Const) else MOST_IN_BLOCKS + 1 for s in shapes for n in s]
-        least = INVERSES_IN_BLOCKS if isinstance(self.op, Inv) else LEAST_IN_BLOCKS
-        return least <= max(sizes) <= MOST_IN_BLOCKS
+        wide = isinstance(self.op, Inv) or (len(shapes) > 1 and sizes[-1] >= WIDE_FROM)
+        least = WIDE_FROM if wide and len(shapes[-1]) > 1 else LARGEST + 1
+        most = FACTORS_IN_BLOCKS if isinstance(self.op, Cholesky) else MOST_IN_BLOCKS
+        return least <= max(sizes) <= most
 
     def is_written_out(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
         sizes = [n for shape in shapes for n in shape]
@@ -221,9 +225,56 @@ def _item(w: GraphWriter, x: Value, lead: int, place: Sequence[Scalar]) -> Value
     return w.view(x, x.shape[lead:], lambda rest: x.at([*first, *rest]))
 
 
+def product_of_batches(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a product of vectors, matrices or batches of them."""
+    leads = [max(0, len(x.shape) - 2) for x in operands]
+    batch = _broadcast([x.shape[:n] for x, n in zip(operands, leads, strict=True)])
+    if not batch:
+        return matmul(w, node, operands)
+    x, y = operands
+    rows, columns = x.shape[-2:-1], y.shape[-1:] if len(y.shape) > 1 else ()
+    result = w.result(0, node.dtype.name, [*batch, *rows, *columns])
+    b = w.builder
+
+    def each(place: list[Scalar]) -> None:
+        if len(place) < len(batch):
+            with b.loop(ZERO, batch[len(place)]) as loop:
+                each([*place, loop.index])
+            return
+        items = [_item(w, x, n, place) for x, n in zip(operands, leads, strict=True)]
+        value = matmul(w, node, items, keep=False)
+        w.store(value, Stored(result.buffer, b, (*result.first, *place)))
+
+    each([])
+    return result
+
+
+def turned(w: GraphWriter, x: Stored) -> Value:
+    """Return the transpose of a matrix, or of each one of a batch."""
+    n = len(x.shape)
+    shape = [*x.shape[: n - 2], x.shape[n - 1], x.shape[n - 2]]
+
+    def at(place: Sequence[Scalar]) -> Scalar:
+        return x.at([*place[: n - 2], place[n - 1], place[n - 2]])
+
+    value = w.view(x, shape, at)
+    if isinstance(value, Computed) and n == 2:
+        value.turned = x
+    return value
+
+
+def is_small_product(node: Variable) -> bool:
+    """Return True for a product that a function of its own computes faster than NumPy is called."""
+    if not isinstance(node.op, Matmul) or not node.ndim or node.dtype.kind != "f":
+        return False
+    sizes = [n for x in node.inputs for n in x.type.shape[-2:]]
+    most = LARGEST if max([x.ndim for x in node.inputs]) > 2 else CALLS
+    return all([isinstance(n, int) and 0 < n <= most for n in sizes])
+
+
 def is_compiled(node: Variable) -> bool:
     """Return True for an application that is worth a function of its own."""
-    if type(node.op) not in RULES or any([x.type.layout != "dense" for x in node.inputs]):
+    if type(node.op) not in WRITTEN_OUT or any([x.type.layout != "dense" for x in node.inputs]):
         return False
     shapes = [x.type.shape for x in node.inputs]
     sizes = [n for shape in shapes for n in shape if isinstance(n, int)]
@@ -232,13 +283,18 @@ def is_compiled(node: Variable) -> bool:
 
 def _core(shapes: Sequence[Sequence[Any]]) -> list[int]:
     """Return the constant sizes of the matrices of a batch."""
-    return [n for shape in shapes for n in shape[-2:] if isinstance(n, int)]
+    return [n for shape in shapes for n in _constants(shape[-2:])]
+
+
+def _constants(shape: Sequence[Any]) -> list[int]:
+    return [n for n in shape if isinstance(n, int)]
 
 
 def flops(node: Variable) -> int:
-    """Return about how many operations a matrix takes, for sizes that are known."""
-    n = max(_core([x.type.shape for x in node.inputs]), default=CALLS)
-    return max(1, prod([n] * 3) // 3)
+    """Return about how many operations an application takes, but for sizes that are not known."""
+    n = max(_core([x.type.shape for x in node.inputs]), default=LARGEST)
+    batch = max([prod(_constants(x.type.shape[:-2])) for x in node.inputs])
+    return max(1, n**3 * batch // 3)
 
 
 def fits(w: GraphWriter, operands: Sequence[Value]) -> Scalar | None:
@@ -256,6 +312,9 @@ def fits(w: GraphWriter, operands: Sequence[Value]) -> Scalar | None:
     return test
 
 
-RULES: dict[type[Any], Any] = dict.fromkeys(WRITTEN_OUT, linear_algebra)
+RULES: dict[type[Any], Any] = {
+    **dict.fromkeys(WRITTEN_OUT, linear_algebra),
+    Matmul: product_of_batches,
+}
 
-__all__ = ["RULES", "fits", "flops", "is_compiled", "linear_algebra"]
+__all__ = ["RULES", "fits", "flops", "is_compiled", "is_small_product", "linear_algebra", "turned"]

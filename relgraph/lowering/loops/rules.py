@@ -499,8 +499,10 @@ def accumulated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
 # Products.
 
 
-def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
-    """Write a product of vectors and matrices."""
+def matmul(
+    w: GraphWriter, node: Variable, operands: Sequence[Value], *, keep: bool = True
+) -> Value:
+    """Write a product of vectors and matrices; without ``keep`` each element is read once."""
     dtype = node.dtype.name
     x, y = [w.converted(v, dtype) for v in operands]
     if max(len(x.shape), len(y.shape)) > 2 or node.dtype.kind == "b":
@@ -508,7 +510,7 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     b = w.builder
     inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
     vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
-    if w.frames and node.ndim and dtype in ("float32", "float64"):
+    if node.ndim and dtype in ("float32", "float64"):
         sizes = [n.value if isinstance(n, Const) else LONG for n in (*x.shape, *y.shape[-1:])]
         if prod(sizes) >= LONG:
             place = Routines(w, dtype, lambda k, shape: w.buffer(dtype, shape))
@@ -541,6 +543,8 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     if not isinstance(y, Written):
         y = w.cheap(y)
     shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
+    if not keep:
+        return Computed(dtype, shape, element, unaligned(x, y), 100)
     return w.tabulated(dtype, shape, element)
 
 
@@ -571,7 +575,6 @@ RULES: dict[type[GraphOp], Rule] = {
     IndexOp: indexed,
     Concatenate: joined,
     Stack: joined,
-    Matmul: matmul,
     Outer: outer,
     GetItem: lambda w, node, operands: operands[0][node.op.params[0]],  # type: ignore[union-attr]
 }
