@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array
+from relgraph.backends.base import Array, OpCall
 from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
@@ -48,11 +48,15 @@ from relgraph.lowering.views import (
 )
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.structured import Eye
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, Reshape
 
 Line = list[int | tuple[str, int]]
 """A step of the bytecode; a pair is the kind of a value and its number among those."""
+
+
+MOST_KEPT = 4096  # elements of an identity that a program keeps
 
 
 class Untaped(Exception):
@@ -231,6 +235,12 @@ class Taped:
             self.numbers[x] = self._items[x.inputs[0]][x.op.params[0]]
         elif isinstance(x.op, Dim):
             pass  # loops read sizes from arrays; any other reader finds no value
+        elif isinstance(x.op, Eye):
+            array = OpCall(x)()
+            if array.size > MOST_KEPT:
+                raise Untaped
+            self.numbers[x] = ("constant", self.tape.constant(array))
+            self._terms[x] = [self.tape.number(n) for n in array.shape]
         else:
             (self._dot if is_dot(x) else self._view)(x)
 
