@@ -9,10 +9,10 @@ from typing import Any
 
 from relgraph.measurement.windows import Contender, Plan, Timing, measure
 
-__all__ = ["Ceiling", "Contender", "Plan", "Timing", "measure"]
+__all__ = ["Ceiling", "Contender", "Plan", "Timing", "load_tbb", "measure"]
 
 
-def _load_tbb(numba: Any) -> None:
+def load_tbb(numba: Any) -> None:
     """Have numba use the threads of tbb where its wheel is installed, as relgraph does.
 
     A process has one layer of threads, which the first to ask for it chooses.
@@ -34,7 +34,7 @@ class Ceiling:
         import numba
         import numpy as np
 
-        _load_tbb(numba)
+        load_tbb(numba)
 
         def triad(a: Any, b: Any, out: Any) -> None:
             for i in numba.prange(out.size):

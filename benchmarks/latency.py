@@ -80,28 +80,101 @@ def process() -> dict[str, float]:
     return rows
 
 
-def calls() -> dict[str, float]:
-    """Return microseconds for each call of a function of five arrays of three elements."""
+def contenders() -> dict[str, dict[str, Callable[[], Any]]]:
+    """Return calls on arrays of three elements; each row computes the same in several ways."""
     import numpy as np
 
     import relgraph as rg
 
-    nodes = [rg.tensor(name, shape=("n",)) for name in "abcde"]
-    a, b, c, d, e = nodes
-    f = rg.function(nodes, a * b + c * d - e)
+    def formula(a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
+        return a * b + c * d - e
+
+    def of_pytrees(tree: Any, pair: Any, *, last: Any) -> Any:
+        return {"out": formula(tree["a"], tree["b"][0], *pair, last)}
+
+    def in_place(a: Any, b: Any) -> None:
+        a += b
+
+    class Model:
+        def __init__(self) -> None:
+            self.a, self.b, self.c = p, q, r
+
+        @rg.jit
+        def method(self, d: Any, e: Any) -> Any:
+            return formula(self.a, self.b, self.c, d, e)
+
     arrays = [np.arange(3.0) + k for k in range(5)]
     p, q, r, s, t = arrays
+    nodes = [rg.tensor(name, shape=("n",)) for name in "abcde"]
+    f = rg.function(nodes, formula(*nodes))
     unchecked = f.unchecked
-    candidates: dict[str, Callable[[], Any]] = {
-        "call": lambda: f(p, q, r, s, t),
-        "unchecked": lambda: unchecked(p, q, r, s, t),
-        "numpy": lambda: p * q + r * s - t,
+    scalars = [rg.tensor(name, shape=()) for name in "bde"]
+    a, _, c, _, _ = nodes
+    b, d, e = scalars
+    of_numbers = rg.function([a, b, c, d, e], formula(a, b, c, d, e))
+    g, tree_g, model = rg.jit(formula), rg.jit(of_pytrees), Model()
+    tree, pair = {"a": p, "b": [q]}, (r, s)
+    x, y = rg.vectors("x y", shape=("n",))
+    donating, changing, changed = rg.function([x, y], x + y, donate="x"), rg.jit(in_place), p.copy()
+    odd, zero = np.arange(6.0)[::2], np.array(0.5)
+    longer = [np.arange(4.0) + k for k in range(5)]
+    return {
+        "5 arrays": {
+            "numpy": lambda: formula(p, q, r, s, t),
+            "unchecked": lambda: unchecked(p, q, r, s, t),
+            "rg.function": lambda: f(p, q, r, s, t),
+            "rg.jit": lambda: g(p, q, r, s, t),
+        },
+        "in a dict, a list and a tuple, by name": {
+            "numpy": lambda: of_pytrees(tree, pair, last=t),
+            "rg.jit": lambda: tree_g(tree, pair, last=t),
+        },
+        "3 of them attributes, in a method": {"rg.jit": lambda: model.method(s, t)},
+        "2 arrays, 3 Python floats": {
+            "numpy": lambda: formula(p, 2.5, r, 0.5, 1.5),
+            "rg.function": lambda: of_numbers(p, 2.5, r, 0.5, 1.5),
+            "rg.jit": lambda: g(p, 2.5, r, 0.5, 1.5),
+        },
+        "2 arrays, 3 Python ints": {
+            "numpy": lambda: formula(p, 2, r, 3, 1),
+            "rg.jit": lambda: g(p, 2, r, 3, 1),
+        },
+        "2 arrays, 3 arrays without axes": {
+            "numpy": lambda: formula(p, zero, r, zero, zero),
+            "rg.function": lambda: of_numbers(p, zero, r, zero, zero),
+            "rg.jit": lambda: g(p, zero, r, zero, zero),
+        },
+        "2 arrays, one of them changed in place": {
+            "numpy": lambda: in_place(changed, q),
+            "rg.function": lambda: donating(changed, q),
+            "rg.jit": lambda: changing(changed, q),
+        },
+        "5 arrays, one with gaps": {
+            "numpy": lambda: formula(p, q, r, s, odd),
+            "rg.function": lambda: f(p, q, r, s, odd),
+            "rg.jit": lambda: g(p, q, r, s, odd),
+        },
+        "5 arrays, then 5 of another size": {
+            "numpy": lambda: (formula(p, q, r, s, t), formula(*longer)),
+            "rg.function": lambda: (f(p, q, r, s, t), f(*longer)),
+            "rg.jit": lambda: (g(p, q, r, s, t), g(*longer)),
+        },
     }
-    times: dict[str, list[float]] = {name: [] for name in candidates}
+
+
+def calls() -> dict[str, dict[str, float]]:
+    """Return microseconds for each call."""
+    rows = contenders()
+    times: dict[tuple[str, str], list[float]] = {}
     for _ in range(TURNS):
-        for name, work in candidates.items():
-            times[name].append(timeit.timeit(work, number=CALLS) / CALLS * 1e6)
-    return {name: statistics.median(values) for name, values in times.items()}
+        for row, candidates in rows.items():
+            for name, work in candidates.items():
+                took = timeit.timeit(work, number=CALLS) / CALLS * 1e6
+                times.setdefault((row, name), []).append(took)
+    return {
+        row: {name: statistics.median(times[row, name]) for name in candidates}
+        for row, candidates in rows.items()
+    }
 
 
 def main() -> None:
@@ -125,9 +198,11 @@ def main() -> None:
     for name, row in found.items():
         cells = "".join(f"{statistics.median(row[cache]):12.2f}" for cache in ("cold", "warm"))
         print(f"{name:32}{cells}")
-    print(f"\n{'microseconds a call':32}")
-    for name, value in calls().items():
-        print(f"{name:32}{value:12.2f}")
+    columns = ("numpy", "unchecked", "rg.function", "rg.jit")
+    print(f"\n{'microseconds a call':40}" + "".join(f"{name:>12}" for name in columns))
+    for name, times in calls().items():
+        cells = "".join(f"{times[x]:12.2f}" if x in times else " " * 12 for x in columns)
+        print(f"{name:40}{cells}")
 
 
 if __name__ == "__main__":

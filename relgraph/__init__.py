@@ -140,7 +140,7 @@ if TYPE_CHECKING:
     from relgraph.api.loops import scan as scan
     from relgraph.api.loops import while_loop as while_loop
     from relgraph.api.optimize import optimize as optimize
-    from relgraph.api.profile import profile as profile
+    from relgraph.measurement.profile import profile as profile
     from relgraph.api.prove import prove as prove
     from relgraph.api.why_not import why_not as why_not
     from relgraph.api.shared import Shared as Shared, shared as shared
@@ -190,7 +190,7 @@ _LAZY = {
     "prove": "relgraph.api.prove",
     "why_not": "relgraph.api.why_not",
     "benchmark": "relgraph.measurement.benchmark",
-    "profile": "relgraph.api.profile",
+    "profile": "relgraph.measurement.profile",
     "source": "relgraph.export.source",
     "Function": "relgraph.api.function",
     "In": "relgraph.api.function_options",

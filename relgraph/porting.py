@@ -14,7 +14,7 @@ RENAMED = {
     "neq": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal",
     "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "switch": "where",
     "fill": "full_like", "alloc": "broadcast_to", "dimshuffle": "transpose",
-    "batched_dot": "matmul", "lax": "numpy",
+    "batched_dot": "matmul", "lax": "numpy", "ifelse": "cond",
     # derivatives
     "gradient": "grad", "Rop": "jvp", "Lop": "vjp", "jacrev": "jacobian", "jacfwd": "jacobian",
     "disconnected_grad": "stop_gradient", "zero_grad": "stop_gradient",
@@ -24,6 +24,7 @@ RENAMED = {
     "dscalar": "scalar", "dvector": "vector", "dmatrix": "matrix", "dscalars": "scalars",
     "dvectors": "vectors", "dmatrices": "matrices", "tensor3": "tensor", "tensor4": "tensor",
     "dtensor3": "tensor", "dtensor4": "tensor", "pp": "pprint", "debugprint": "dprint",
+    "pydotprint": "draw",
     # rewriters and databases
     "Optimizer": "GraphRewriter", "GlobalOptimizer": "GraphRewriter",
     "FromFunctionOptimizer": "GraphRewriter", "FromFunctionGraphRewriter": "GraphRewriter",
@@ -36,14 +37,13 @@ RENAMED = {
     "DB": "RewriteDatabase", "OptimizationQuery": "Query",
 }  # fmt: skip
 
-_LOOP = "Write the loop in Python: each of its steps becomes part of the graph."
 _TAG = "Register with tags: rg.optdb.register(relation, 'canonicalize', 'fast_run')."
 _CUSTOM = "Write an op with the method derivatives; docs/custom_ops.md shows one."
 _SHAPED = "Write rg.{}(name, dtype={!r})."
 
 # Names looked up in relgraph that need a sentence.
 _NAMES = {
-    **dict.fromkeys(("scan", "foldl", "foldr", "fori_loop", "while_loop"), _LOOP),
+    **dict.fromkeys(("foldl", "foldr"), "Write rg.scan(f, init, xs)."),
     **dict.fromkeys(("register_canonicalize", "register_stabilize", "register_specialize"), _TAG),
     **{
         prefix + kind: _SHAPED.format(kind, dtype)
@@ -52,8 +52,6 @@ _NAMES = {
     },
     "set_subtensor": "Write x.at[key].set(value).",
     "inc_subtensor": "Write x.at[key].add(value).",
-    "ifelse": "Write rg.where(condition, a, b), which computes both.",
-    "cond": "Write rg.where(condition, a, b), which computes both.",
     "make_jaxpr": "Write rg.jit(f).graph(*arguments).",
     "block_until_ready": "Nothing to wait for: a call returns when its results are there.",
     "random": "Draw with NumPy, and pass the draws as arguments.",

@@ -74,7 +74,6 @@ def test_attributes_of_other_libraries(graph, name, written):
 @pytest.mark.parametrize(
     ("name", "written"),
     [
-        ("cond", "rg.where"),
         ("make_jaxpr", "rg.jit(f).graph"),
         ("block_until_ready", "Nothing to wait for"),
         ("random", "Draw with NumPy"),

@@ -33,6 +33,7 @@ GROUPS = {
         "ops.differentials",
         "relations.differentiation",
     ),
+    "Loops": ("api.loops",),
     "Compiling and calling": (
         "api.function",
         "api.function_options",
@@ -41,7 +42,7 @@ GROUPS = {
         "api.cuda",
         "cache",
     ),
-    "Cost, benchmarks and source": ("costs", "ir.cost", "api.profile", "measurement", "export"),
+    "Cost, benchmarks and source": ("costs", "ir.cost", "measurement", "export"),
     "Text, formulas and pictures": ("ir.printing", "api.draw"),
     "Ops": ("ops", "numpy"),
     "Other libraries": ("interop",),

@@ -14,9 +14,8 @@ from relgraph.api.profile_report import Profile
 from relgraph.errors import ArgumentError, count_of, kind_of
 from relgraph.ir.diagram import NODES, Frame, diagram, regions
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import toposort
+from relgraph.ir.graph import outputs_of, toposort
 from relgraph.ir.node import Variable
-from relgraph.ir.printing import outputs_of
 from relgraph.rewriting.derivation.derivation import Derivation
 from relgraph.rewriting.derivation.diagram import beside
 from relgraph.viz.display import Displayed
@@ -142,7 +141,7 @@ def draw(what: Any, path: str | PathLike[str] | None = None) -> Drawing:
     Raises
     ------
     ArgumentError
-        For what has no picture, or a path that :meth:`Drawing.save` does not take.
+        For an object that has no picture, or a path that :meth:`Drawing.save` rejects.
 
     Examples
     --------

@@ -7,8 +7,7 @@ from typing import Any
 from relgraph.api.rewrite import leaves_out, rewrite_graph
 from relgraph.checking.diagnosis.firing import unfired
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, as_outputs
-from relgraph.ir.node import Variable
+from relgraph.ir.graph import outputs_of
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.derivation.derivation import Derivation, recording
 from relgraph.rewriting.profile import RewriteProfile, profiling
@@ -55,7 +54,7 @@ def explain(graph: Any, *relations: Any, **options: Any) -> Derivation:
     """
     with recording() as phases:
         result = rewrite_graph(graph, *relations, **options)
-    before, after = _outputs(graph), _outputs(result)
+    before, after = outputs_of(graph), outputs_of(result)
     used = {name for phase in phases for step in phase.steps for name in step.relations}
     passed = [x for x in map(as_item, flat(relations)) if isinstance(x, Relation)]
     unused: dict[str, str] = {}
@@ -98,9 +97,3 @@ def profile_rewrites(graph: Any, *relations: Any, **options: Any) -> RewriteProf
     with profiling() as profile:
         rewrite_graph(graph, *relations, **options)
     return profile
-
-
-def _outputs(graph: Any) -> tuple[Variable, ...]:
-    if isinstance(graph, FunctionGraph):
-        return graph.outputs
-    return as_outputs(graph.values() if isinstance(graph, dict) else graph)

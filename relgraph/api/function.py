@@ -298,6 +298,8 @@ class Function(Displayed):
         The generated program.
     profile : Profile or None
         Where the time goes, if the function was made with ``profile=True``.
+    has_entry : bool
+        Whether the function has an :meth:`entry`.
     """
 
     # Python looks calls up in the class.  A slot there gives each function a call of its own: in
@@ -374,6 +376,7 @@ class Function(Displayed):
         self._into: Direct | None = None
         quick = self._program.quick(self._wanted, self._sizes)
         self._fits, self._direct = quick or (fits(self._wanted, self._sizes), self._listed)
+        self.has_entry = quick is not None
         # Whether a call may return the program's results unchecked.
         self._single = (
             keys is None and state is None and (quick is not None or graph.outputs[0].ndim > 0)
@@ -508,7 +511,8 @@ class Function(Displayed):
         """The function without checks of its arguments.
 
         Pass aligned, C-contiguous arrays of the declared dtypes, ranks and sizes, by position.
-        Other arguments cause wrong results, or crash the process.
+        Donated ones must be writable and share no memory with other arguments.  Other arguments
+        cause wrong results, or crash the process.
 
         Returns
         -------
@@ -597,6 +601,26 @@ class Function(Displayed):
             For other targets than "dask".
         """
         return self._program.planned(self._checked(args, kwargs))
+
+    def entry(self, other: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the call for arguments that the program takes as they are, by position.
+
+        Parameters
+        ----------
+        other : callable
+            Called with all other arguments, among them donated arrays that are read-only or share
+            memory with another argument.
+
+        Returns
+        -------
+        callable
+            Returns a single result as it is, a scalar if it has no dimensions, and several as a
+            sequence of arrays.  A builtin function takes NumPy scalars and Python numbers for
+            inputs without dimensions.
+        """
+        test, run = self._fits, self._direct
+        call = self._program.entry(test, run, other)
+        return call or (lambda *args: run(*args) if test(*args) else other(*args))
 
     def _listed_results(self, *args: Any) -> tuple[Any, ...]:
         """Run the program on one argument for each of its inputs, and return its results."""

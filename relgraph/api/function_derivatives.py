@@ -24,6 +24,8 @@ class Derivative(Jit):
     A call with traced arrays or graphs returns traced arrays or graphs.
     """
 
+    looks_first = True  # for graphs
+
     def __init__(self, transform: Transform, function: Callable[..., Any], *options: Any) -> None:
         @functools.wraps(function)
         def built(*args: Any, **kwargs: Any) -> Any:

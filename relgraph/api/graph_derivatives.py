@@ -8,7 +8,6 @@ from typing import Any
 
 from relgraph.api.rewrite import selected
 from relgraph.derivatives import forward, reverse
-from relgraph.derivatives.batching import batched
 from relgraph.errors import ArgumentError, DerivativeError, ShapeError, count_of, kind_of
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.infix import brief
@@ -19,6 +18,7 @@ from relgraph.ops.elementwise import cast
 from relgraph.ops.linalg.structured import eye
 from relgraph.ops.permutation import moveaxis
 from relgraph.ops.shape import reshape
+from relgraph.rewriting.batching import batched
 from relgraph.rewriting.rewriters import map_graph
 
 Nodes = list[Variable]

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.argument_conversion import array_of, is_lazy
+from relgraph.api.call_source import OTHER, Call, CallSource, CannotTakeApart, fed
 from relgraph.api.function import Function, function
-from relgraph.api.methods import BoundMethod, on_attributes
+from relgraph.api.methods import BoundMethod, attributes_of, on_attributes
 from relgraph.api.out_arguments import check_donated, listed
 from relgraph.api.pytrees import STATIC, rebuilt, same_parts
-from relgraph.api.results import Pack, Results
+from relgraph.api.results import Pack, Packing, Results
 from relgraph.api.rewrite import DEFAULT_MODE, selected
 from relgraph.api.shared import Shared
 from relgraph.api.targets import check_target
@@ -25,7 +26,7 @@ from relgraph.api.tracing.arguments import Leaves
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.changed_arguments import Updates, updates_of
 from relgraph.api.tracing.in_place import MADE_HERE
-from relgraph.api.tracing.number_trace import NUMBERS, Branch, Number, NumberTrace, prune
+from relgraph.api.tracing.number_trace import NUMBERS, Branch, NumberTrace, prune
 from relgraph.api.tracing.storage import Storage
 from relgraph.api.tracing.tracer import Tracer
 from relgraph.api.tracing.weak_scalar import WeakScalar
@@ -46,6 +47,7 @@ from relgraph.ir.reference import global_name
 from relgraph.ir.types import DTYPES, TensorType
 
 PROGRAMS = 256  # that one traced function keeps; the one least recently used is forgotten
+RECENT = 8  # of them that a call tries before it computes a signature
 
 
 @record(eq=False)
@@ -55,24 +57,26 @@ class _Traced:
 
     graph: FunctionGraph
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
-    pack: Pack
+    packing: Packing
     updates: Updates
     donated: tuple[Input, ...]
 
 
 @record(eq=False)
 class _Program:
-    """A trace that is compiled."""
+    """A trace that is compiled: ``call`` takes arguments of the same classes, and a call of the
+    program takes all that have its signature."""
 
     function: Function
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
     pack: Pack
     updates: Updates | None
     path: tuple[Hashable, ...]
+    call: Call
 
     def __call__(self, arrays: list[Any], slots: list[Any]) -> Any:
         for slot, dtype in self.feeds:
-            arrays.append(_fed(slots[slot], dtype))
+            arrays.append(fed(slots[slot], dtype))
         values = self.function(*arrays)
         if self.updates is not None:
             values = self.updates.written(values, arrays)
@@ -95,11 +99,8 @@ def _check_containers(
             )
 
 
-def _fed(value: Number, dtype: np.dtype[Any]) -> Any:
-    if dtype.char == "f":
-        with np.errstate(over="ignore"):  # a graph computes inf without a warning
-            return np.asarray(value, dtype)
-    return np.asarray(value, dtype)
+def _other(*args: Any) -> Any:
+    return OTHER
 
 
 class Jit:
@@ -111,7 +112,13 @@ class Jit:
         Arguments for :func:`relgraph.function`.
     donate : frozenset of str
         The parameters whose arrays a call may overwrite.
+    last : callable
+        The call of the last program; it returns ``OTHER`` for arguments of other programs.
+    looks_first : bool
+        Whether a call does something else before it calls ``last``.
     """
+
+    looks_first = False
 
     def __init__(
         self,
@@ -128,9 +135,11 @@ class Jit:
         self.target = target
         self.nonfinite = nonfinite
         self.donate = donate
-        self._methods: dict[type, Jit] = {}
+        self._methods: dict[type, tuple[Jit, Callable[[Any], Any]]] = {}
         self._branches: dict[Hashable, Branch[_Program]] = {}
         self._programs: OrderedDict[_Program, None] = OrderedDict()
+        self._recent: tuple[_Program, ...] = ()
+        self.last: Call = _other
         self._lock = forks.lock()
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -157,15 +166,32 @@ class Jit:
         return self.__copy__()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None or not hasattr(self._function, "__get__"):
+        if instance is None:
             return self
         kind = type(instance)
-        with self._lock:
-            if kind not in self._methods:
-                self._methods[kind] = self._like(on_attributes(self._function, kind))
-            return BoundMethod(self._methods[kind], instance)
+        method = self._methods.get(kind)
+        if method is None:
+            if not hasattr(self._function, "__get__"):
+                return self
+            read = attributes_of(instance, self.__name__)
+            new = self._like(on_attributes(self._function, kind)), read
+            method = self._methods.setdefault(kind, new)
+        jit, attributes = method
+        return BoundMethod(jit, attributes, instance)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        result = self.last(args, kwargs)
+        return self._called(args, kwargs) if result is OTHER else result
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the program for arguments, which is not the last one or has to convert them."""
+        last = self.last
+        for program in self._recent:
+            if program.call is not last:
+                result = program.call(args, kwargs)
+                if result is not OTHER:
+                    self._use(program)
+                    return result
         leaves = Leaves()
         key = leaves.signature(args, kwargs)
         if leaves.traced:  # called by a function that is traced itself
@@ -174,7 +200,7 @@ class Jit:
         if program.updates is None:
             return program(leaves.arrays, slots)
         while True:  # until all arguments that are one are traced as one
-            aliases = leaves.aliases | program.updates.aliases(leaves)
+            aliases = leaves.aliases | program.updates.aliases(leaves.arrays, leaves.others)
             if aliases == leaves.aliases:
                 return program(leaves.arrays, slots)
             leaves.aliases = aliases
@@ -192,9 +218,20 @@ class Jit:
         program = None if branch is None else branch.find(slots)
         if program is None:
             return self._compiled(key, leaves, args, kwargs)
-        with suppress(KeyError):  # another thread has dropped it
-            self._programs.move_to_end(program)
+        self._use(program)
         return program, slots
+
+    def _use(self, program: _Program) -> None:
+        """Record that a program is the last one that was used."""
+        try:
+            self._programs.move_to_end(program)
+        except KeyError:  # another thread has dropped it
+            return
+        if program.call is not _other:
+            self.last = program.call
+            if program not in self._recent[:2]:  # two may alternate
+                others = [x for x in self._recent if x is not program]
+                self._recent = (program, *others[: RECENT - 1])
 
     def graph(self, /, *args: Any, **kwargs: Any) -> FunctionGraph:
         """Return the graph that the function builds for these arguments, as traced.
@@ -225,6 +262,7 @@ class Jit:
             if compiled is not None:
                 return compiled, slots
             traced, trace = self._trace(leaves, args, kwargs)
+            packing = traced.packing
             executable = function(
                 list(traced.graph.inputs),
                 list(traced.graph.outputs),
@@ -234,12 +272,20 @@ class Jit:
                 donate=traced.donated,
             )
             updates = traced.updates if traced.updates else None
-            program = _Program(executable, traced.feeds, traced.pack, updates, (key, *trace.path))
+            call: Call = _other
+            if not leaves.aliases and traced.graph.outputs:
+                with suppress(CannotTakeApart, RecursionError):
+                    source = CallSource(args, kwargs, trace)
+                    call = source.call(self.__name__, executable, traced.feeds, packing, updates)
+            pack, path = packing.function(), (key, *trace.path)
+            program = _Program(executable, traced.feeds, pack, updates, path, call)
             self._branches[key] = trace.graft(branch, program)
             self._programs[program] = None
+            self._use(program)
             if len(self._programs) > PROGRAMS:
                 oldest, _ = self._programs.popitem(last=False)
                 prune(self._branches, oldest.path, oldest)
+                self._recent = tuple(x for x in self._recent if x is not oldest)
             return program, trace.slots
 
     def _trace(
@@ -285,12 +331,12 @@ class Jit:
         _check_containers(positions, before, [traced_args, traced_kwargs])
         updates = updates_of(named.tracers, named.inputs, trace.by_order)
         results = Results(self.__name__, updates, named.tracers)
-        pack = results.packer(result)
+        packing = results.packing(result)
         feeds = named.numbers.inputs
         _check_no_shared(results.outputs, self.__name__)
         graph = FunctionGraph([*named.inputs, *feeds.values()], results.outputs)
         donated += [named.inputs[i] for i in updates.indices if named.inputs[i] not in donated]
-        return _Traced(graph, tuple(feeds), pack, updates, tuple(donated)), named.numbers
+        return _Traced(graph, tuple(feeds), packing, updates, tuple(donated)), named.numbers
 
     def _not_arrays(self, error: Exception, others: Any) -> ArgumentError:
         """Return the error for arguments that the function may have taken for arrays."""

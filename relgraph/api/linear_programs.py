@@ -45,14 +45,21 @@ class _Arrays:
         return argument(self.inputs[-1])
 
 
-def _evaluated(build: Callable[..., Any], *args: Any) -> Any:
+def _evaluated(build: Callable[..., Any], args: Sequence[Any], literal: int | None) -> Any:
     """Trace a function at arrays, and return the value.
 
     Each call traces the function, because values that it reads from outside may have changed.
     """
     arguments = _Arrays()
+
+    def kept(x: Any, name: str) -> Any:
+        return x if type(x) is int else arguments.traced(x, name)
+
     with tracing():
-        traced = [rebuilt(x, arguments.traced, f"argument_{i}") for i, x in enumerate(args)]
+        traced = [
+            rebuilt(x, kept if i == literal else arguments.traced, f"argument_{i}")
+            for i, x in enumerate(args)
+        ]
         result = build(*traced)
     outputs = _nodes(result)
     if not set(free_inputs(outputs)) <= set(arguments.inputs):  # the function reads a graph
@@ -65,9 +72,15 @@ def _listed(values: Any) -> Any:
     return values if isinstance(values, list | tuple) else [values]
 
 
-def at_arguments(build: Callable[..., Any], *args: Any) -> Any:
-    """Return the result of a function: a graph for graphs or in a trace, a value for arrays."""
-    return build(*args) if is_tracing() or holds_graphs(args) else _evaluated(build, *args)
+def at_arguments(build: Callable[..., Any], *args: Any, literal: int | None = None) -> Any:
+    """Return the result of a function: a graph for graphs or in a trace, a value for arrays.
+
+    ``literal`` is the number of an argument whose Python integers stay what they are, so that they
+    can take the dtype of what they meet.
+    """
+    if is_tracing() or holds_graphs(args):
+        return build(*args)
+    return _evaluated(build, args, literal)
 
 
 def linear_program(

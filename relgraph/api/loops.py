@@ -12,26 +12,23 @@ from relgraph.api.differentiation import node_of
 from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import filled, flattened, rebuilt
 from relgraph.api.tracing.calls import tracing
+from relgraph.api.tracing.storage import BODY
 from relgraph.api.tracing.tracer import argument, wrap
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, DTypeError, checks_arguments, kind_of
 from relgraph.ir.dispatch import is_tracing
-from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import (
     Constant,
-    Input,
     Variable,
     as_variable,
     constant,
     fresh_input,
-    make_input,
 )
-from relgraph.ir.op import GetItem
 from relgraph.ir.types import TensorType
 from relgraph.ops.elementwise import Cast, maximum, subtract
-from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, joined
+from relgraph.ops.loops import Cond, Scan, WhileLoop, closed, joined, results_of
 from relgraph.ops.shape import dim
 
-SMALL = 64  # elements up to which a constant array is part of a body, rather than an operand
 _INDEX = TensorType("int64")
 
 
@@ -89,7 +86,7 @@ def scan(
     >>> rg.scan(lambda total, x: (total + x, total), 0.0, np.arange(4.0))
     (np.float64(6.0), array([0., 0., 1., 3.]))
     """
-    return at_arguments(partial(_scan, f, length, reverse), init, xs)  # type: ignore[no-any-return]
+    return at_arguments(partial(_scan, f, length, reverse), init, xs, literal=0)  # type: ignore[no-any-return]
 
 
 @checks_arguments
@@ -129,7 +126,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> rg.fori_loop(1, 6, lambda i, product: product * i, 1)
     np.int64(120)
     """
-    return at_arguments(partial(_fori, body_fun), init_val, (lower, upper))
+    return at_arguments(partial(_fori, body_fun), init_val, (lower, upper), literal=0)
 
 
 @checks_arguments
@@ -171,7 +168,7 @@ def while_loop(
     >>> rg.while_loop(lambda x: x < 100.0, lambda x: 2 * x, 1.0)
     np.float64(128.0)
     """
-    return at_arguments(partial(_while, cond_fun, body_fun), init_val, ())
+    return at_arguments(partial(_while, cond_fun, body_fun), init_val, (), literal=0)
 
 
 @checks_arguments
@@ -221,70 +218,20 @@ class _Traced:
         self, function: Callable[..., Any], types: Sequence[TensorType], call: Any
     ) -> None:
         self.inputs = [fresh_input("x", t) for t in types]
-        with tracing(function):
-            result = call(function, [argument(x) for x in self.inputs])
-        self.result = result
+        token = BODY.set(self)
+        try:
+            with tracing(function):
+                self.result = call(function, [argument(x) for x in self.inputs])
+        finally:
+            BODY.reset(token)
 
     def nodes(self, value: Any) -> list[Variable]:
         """Return the leaves of a result."""
         return [node_of(x, name, "result") for x, name in flattened(value, "x") if x is not None]
 
 
-class _Bodies:
-    """Bodies that share their inputs: first inputs of their own, then what they read besides."""
-
-    def __init__(self) -> None:
-        self._graphs: list[tuple[list[Input], list[Variable]]] = []
-
-    def add(self, inputs: list[Input], outputs: list[Variable]) -> None:
-        """Add the graph of a body."""
-        self._graphs.append((inputs, outputs))
-
-    def closed(self, names: Sequence[str]) -> tuple[list[Body], list[Variable]]:
-        """Return the bodies, and the operands that they read besides their own inputs."""
-        captured: dict[Variable, Input] = {}
-        for inputs, outputs in self._graphs:
-            for x in _read(inputs, outputs):
-                if x not in captured:
-                    captured[x] = make_input(f"operand_{len(captured)}", x.type)
-        bodies = []
-        for inputs, outputs in self._graphs:
-            own = [make_input(name, x.type) for name, x in zip(names, inputs, strict=True)]
-            places: dict[Variable, Variable] = {**dict(zip(inputs, own, strict=True)), **captured}
-            images = substitute(outputs, places)
-            bodies.append(Body(FunctionGraph([*own, *captured.values()], list(images))))
-        return bodies, list(captured)
-
-
-def _read(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> list[Variable]:
-    """Return the nodes that do not depend on inputs, and that nodes which do, or outputs, read.
-
-    Views that do not depend on inputs, and small constants, are part of the body.
-    """
-    inside = set(inputs)
-    for node in toposort(outputs):
-        if not inside.isdisjoint(node.inputs):
-            inside.add(node)
-    read: dict[Variable, None] = {}
-    stack = [x for node in toposort(outputs) if node in inside for x in node.inputs]
-    stack = [*outputs, *stack][::-1]
-    while stack:
-        x = stack.pop()
-        if x in inside or (isinstance(x, Constant) and x.value.size <= SMALL):
-            continue
-        if x.op is not None and x.op.view and x.op.rearranges:
-            stack.extend(x.inputs[::-1])
-        else:
-            read[x] = None
-    return list(read)
-
-
 def _leaves(value: Any) -> list[Variable]:
     return [node_of(x, name) for x, name in flattened(value, "argument") if x is not None]
-
-
-def _results(node: Variable) -> list[Variable]:
-    return [GetItem(i)(node) for i in range(len(node.type.items))]
 
 
 def _like(value: Any, nodes: Sequence[Variable]) -> Any:
@@ -310,7 +257,8 @@ class _Carry:
     def __init__(self, init: Any) -> None:
         self.tree = init
         self.nodes = _leaves(init)
-        self.weak = [type(x) in (int, float) for x, _ in flattened(init, "x") if x is not None]
+        leaves = [x for x, _ in flattened(init, "x") if x is not None]
+        self.weak = [type(x) in (int, float, WeakScalar) for x in leaves]
         self.types: list[TensorType] = [x.type for x in self.nodes]
 
     def agrees(self, following: Sequence[Variable]) -> bool:
@@ -362,11 +310,9 @@ def _scan(f: Any, length: Any, reverse: bool, init: Any, xs: Any) -> Any:
             break
     names = ["index", *(f"carry_{i}" for i in range(n))]
     names += [f"slice_{i}" for i in range(len(slices))]
-    bodies = _Bodies()
-    bodies.add(traced.inputs, [*following, *stacked])
-    (body,), captured = bodies.closed(names)
+    (body,), captured = closed([(traced.inputs, [*following, *stacked])], names)
     op = Scan(body, n, len(sequences), size, reverse)
-    results = _results(op(number, *carry.nodes, *sequences, *captured))
+    results = results_of(op(number, *carry.nodes, *sequences, *captured))
     return _like(init, results[:n]), _like(traced.result[1], results[n:])
 
 
@@ -425,10 +371,8 @@ def _fori(body_fun: Any, init: Any, bounds: Any) -> Any:
         following = traced.nodes(traced.result)
         if carry.agrees(following):
             break
-    bodies = _Bodies()
-    bodies.add(traced.inputs, following)
     names = ["index", *(f"carry_{i}" for i in range(len(following)))]
-    (body,), captured = bodies.closed(names)
+    (body,), captured = closed([(traced.inputs, following)], names)
     size = None
     if isinstance(lower, Constant) and isinstance(upper, Constant):
         size = max(0, int(upper.value) - int(lower.value))
@@ -436,7 +380,7 @@ def _fori(body_fun: Any, init: Any, bounds: Any) -> Any:
     else:
         number = Cast("int64")(maximum(subtract(upper, lower), 0))
     op = Scan(body, len(following), 0, size, False)
-    return _like(init, _results(op(number, *carry.nodes, *captured)))
+    return _like(init, results_of(op(number, *carry.nodes, *captured)))
 
 
 def _while(cond_fun: Any, body_fun: Any, init: Any, _: Any) -> Any:
@@ -458,13 +402,11 @@ def _while(cond_fun: Any, body_fun: Any, init: Any, _: Any) -> Any:
             f"the condition of a loop is a bool without dimensions, not {test.type}",
             fix="Compare, for instance np.max(np.abs(x)) > 1e-6.",
         )
-    bodies = _Bodies()
-    bodies.add(tested.inputs, [test])
-    bodies.add(traced.inputs, following)
     names = [f"carry_{i}" for i in range(len(following))]
-    (check, body), captured = bodies.closed(names)
+    graphs = [(tested.inputs, [test]), (traced.inputs, following)]
+    (check, body), captured = closed(graphs, names)
     op = WhileLoop(check, body, len(following))
-    return _like(init, _results(op(*carry.nodes, *captured)))
+    return _like(init, results_of(op(*carry.nodes, *captured)))
 
 
 def _cond(true_fun: Any, false_fun: Any, operands: Any, pred: Any) -> Any:
@@ -474,15 +416,17 @@ def _cond(true_fun: Any, false_fun: Any, operands: Any, pred: Any) -> Any:
     def call(function: Any, inputs: list[Any]) -> Any:
         return function(*filled(operands, inputs))
 
-    bodies = _Bodies()
+    graphs = []
     results = []
     for function in (true_fun, false_fun):
         traced = _Traced(function, [x.type for x in leaves], call)
         results.append(traced.result)
-        bodies.add(traced.inputs, traced.nodes(traced.result))
+        graphs.append((traced.inputs, traced.nodes(traced.result)))
     _same_structure(results[0], results[1], "the result of the second function")
-    (then, other), captured = bodies.closed([f"argument_{i}" for i in range(len(leaves))])
-    nodes = _results(Cond(then, other)(test, *leaves, *captured))
+    (then, other), captured = closed(
+        graphs, [f"argument_{i}" for i in range(len(leaves))], whole=True
+    )
+    nodes = results_of(Cond(then, other)(test, *leaves, *captured))
     return _like(results[0], nodes)
 
 

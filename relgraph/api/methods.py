@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from relgraph.api.call_source import OTHER
 from relgraph.api.pytrees import is_named_tuple
 from relgraph.api.tracing.arguments import Leaves
 from relgraph.errors import ArgumentError, kind_of
@@ -56,6 +57,27 @@ def on_attributes(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
     return called
 
 
+def attributes_of(instance: Any, name: str) -> Callable[[Any], Any]:
+    """Return the function that reads the attributes of objects of the class of an object.
+
+    For objects whose attributes cannot be passed as arguments, it raises ArgumentError.  ``name``
+    is that of the method.
+    """
+    if is_named_tuple(type(instance)):
+        return lambda instance: instance
+    if hasattr(instance, "__dict__") and not isinstance(instance, tuple | list | dict | type):
+        return vars
+
+    def attributes(instance: Any) -> Any:
+        raise ArgumentError(
+            f"the traced method {name} belongs to {kind_of(instance)}, whose "
+            "attributes cannot be passed as arguments",
+            fix=_ADVICE,
+        )
+
+    return attributes
+
+
 class BoundMethod:
     """A traced method of one object.
 
@@ -63,21 +85,32 @@ class BoundMethod:
     ----------
     jit : Jit
         The method, as a function of attributes.
+    attributes : callable
+        Reads them of the object, at each call.
     instance : object
-        The object; its attributes are read at each call.
+        The object.
     """
 
-    def __init__(self, jit: Jit, instance: Any) -> None:
+    def __init__(self, jit: Jit, attributes: Callable[[Any], Any], instance: Any) -> None:
         self._jit = jit
+        self._attributes = attributes
         self.__self__ = instance
-        self.__name__ = jit.__name__
         self.__doc__ = jit.__doc__
+
+    @property
+    def __name__(self) -> str:
+        return self._jit.__name__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the method."""
-        attributes = self._attributes()
+        attributes = self._attributes(self.__self__)
+        jit = self._jit
+        if not jit.looks_first:
+            result = jit.last((attributes, *args), kwargs)
+            if result is not OTHER:
+                return result
         try:
-            return self._jit(attributes, *args, **kwargs)
+            return jit(attributes, *args, **kwargs)
         except ArgumentError:
             self._check(attributes)
             raise
@@ -95,21 +128,7 @@ class BoundMethod:
         FunctionGraph
             Attributes that are arrays are inputs too.
         """
-        return self._jit.graph(self._attributes(), *args, **kwargs)
-
-    def _attributes(self) -> Any:
-        instance = self.__self__
-        kind = type(instance)
-        if is_named_tuple(kind):
-            return instance
-        attributes = getattr(instance, "__dict__", None)
-        if attributes is None or isinstance(instance, tuple | list | dict | type):
-            raise ArgumentError(
-                f"the traced method {self.__name__} belongs to {kind_of(instance)}, whose "
-                "attributes cannot be passed as arguments",
-                fix=_ADVICE,
-            )
-        return attributes
+        return self._jit.graph(self._attributes(self.__self__), *args, **kwargs)
 
     def _check(self, attributes: Any) -> None:
         """Raise for an attribute that cannot be traced, naming it."""

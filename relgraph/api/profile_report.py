@@ -33,7 +33,7 @@ class StepTime:
     name : str
         The name of a kernel, or of the op of a library call.
     computes : str
-        What it computes, in brief.
+        A short text of what it computes.
     kernel : bool
         Whether it is a kernel.
     seconds : float

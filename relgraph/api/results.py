@@ -13,11 +13,35 @@ from relgraph.api.tracing.changed_arguments import Updates
 from relgraph.api.tracing.number_trace import NUMBERS
 from relgraph.api.tracing.tracer import Tracer
 from relgraph.api.tracing.weak_scalar import WeakScalar, trace_of
+from relgraph.backends.source import define
 from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.node import Constant, Variable, as_variable
+from relgraph.ir.records import record
 
-Pack = Callable[[list[Any], list[Any], list[Any]], Any]
-"""Builds the results from the values of outputs, the numbers of a trace, and the arguments."""
+Pack = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], Any]
+
+
+@record(eq=False)
+class Packing:
+    """A Python expression of the results.
+
+    Attributes
+    ----------
+    text : str
+        Of the values of outputs ``r``, the numbers of a trace ``s``, and the arguments ``x``.
+    constants : dict of str to object
+        Further names in the text.
+    """
+
+    text: str
+    constants: dict[str, Any]
+
+    def function(self) -> Pack:
+        """Return the expression as a function of ``r``, ``s`` and ``x``."""
+        namespace = dict(self.constants)
+        define("pack", f"def pack(r, s, x):\n    return {self.text}", namespace)
+        pack: Pack = namespace["pack"]
+        return pack
 
 
 class Results:
@@ -40,40 +64,48 @@ class Results:
 
     def __init__(self, name: str, updates: Updates, tracers: Sequence[Tracer]) -> None:
         self.outputs: list[Variable] = [tracers[i].node for i in updates.indices]
+        self._constants: dict[str, Any] = {}
         self._name = name
         self._changed = {id(tracers[i]._storage): i for i in updates.indices}
 
-    def packer(self, result: Any, *, top: bool = True) -> Pack:
-        """Collect the outputs of a result, and return the function that rebuilds it.
+    def packing(self, result: Any) -> Packing:
+        """Collect the outputs of a result, and return the expression that rebuilds it.
 
         Raises
         ------
         ArgumentError
             For results that are not arrays, numbers or containers of them.
         """
+        text = "None" if result is None and self._changed else self._text(result, top=True)
+        return Packing(text, self._constants)
+
+    def _constant(self, value: Any) -> str:
+        name = f"k{len(self._constants)}"
+        self._constants[name] = value
+        return name
+
+    def _text(self, result: Any, *, top: bool = False) -> str:
         kind = type(result)
         if isinstance(result, dict):
-            keys = list(result)
-            parts = [self.packer(result[k], top=False) for k in keys]
-            return lambda *args: {k: part(*args) for k, part in zip(keys, parts, strict=True)}
+            items = [f"{self._constant(k)}: {self._text(x)}" for k, x in result.items()]
+            return f"{{{', '.join(items)}}}"
         if isinstance(result, list | tuple):
-            parts = [self.packer(x, top=False) for x in result]
+            parts = ", ".join(map(self._text, result))
             if is_named_tuple(kind):
-                return lambda *args: kind(*[part(*args) for part in parts])
-            plain = list if isinstance(result, list) else tuple
-            return lambda *args: plain([part(*args) for part in parts])
+                return f"{self._constant(kind)}({parts})"
+            return f"[{parts}]" if isinstance(result, list) else f"({parts}{',' * bool(result)})"
         if kind is WeakScalar:
             _, slot = trace_of(result)
-            return lambda values, slots, arrays: slots[slot]
-        if kind in NUMBERS or (result is None and not (top and not self._changed)):
-            return lambda values, slots, arrays: result
+            return f"s[{slot}]"
+        if kind in NUMBERS or (result is None and not top):
+            return self._constant(result)
         if kind is Tracer and id(result._storage) in self._changed:
-            view = _view_of_argument(result, self._changed[id(result._storage)])
+            view = self._view_of_argument(result, self._changed[id(result._storage)])
             if view is not None:
                 return view
         return self._output(result)
 
-    def _output(self, result: Any) -> Pack:
+    def _output(self, result: Any) -> str:
         """Add an output."""
         if type(result) is Tracer:
             value = result.node
@@ -88,19 +120,14 @@ class Results:
             )
         index = len(self.outputs)
         self.outputs.append(value)
-        return lambda values, slots, arrays: values[index]
+        return f"r[{index}]"
 
-
-def _view_of_argument(result: Tracer, index: int) -> Pack | None:
-    """Return the function that makes a view of a changed argument, or None for a dynamic key."""
-    steps = result._steps
-    if any(not isinstance(x, Constant) for step in steps for x in step.operands):
-        return None
-
-    def view(values: list[Any], slots: list[Any], arrays: list[Any]) -> Any:
-        array = arrays[index]
+    def _view_of_argument(self, result: Tracer, index: int) -> str | None:
+        """Return a view of a changed argument, or None for a dynamic key."""
+        steps = result._steps
+        if any(not isinstance(x, Constant) for step in steps for x in step.operands):
+            return None
+        text = f"x[{index}]"
         for step in steps:
-            array = step.of(array)
-        return array
-
-    return view
+            text = f"{self._constant(step.of)}({text})"
+        return text

@@ -16,7 +16,7 @@ from relgraph.db.listing import every_row
 from relgraph.db.pipeline import Pipeline
 from relgraph.errors import ArgumentError, BudgetError, OscillationError
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, as_outputs
+from relgraph.ir.graph import outputs_of
 from relgraph.ir.node import Variable
 from relgraph.relations.relation import Relation
 from relgraph.rewriting.derivation.derivation import recording
@@ -40,14 +40,14 @@ def why_not(
 
     Parameters
     ----------
-    graph : Variable, sequence of Variable, or FunctionGraph
+    graph : Variable, iterable or dict of Variable, FunctionGraph, or Function
         The graph.
     relation : relation, goal constructor, or str
         The relation in the direction in which it should fire, or a name of :func:`catalogue`, which
         stands for the direction that :data:`relgraph.optdb` holds.
     mode : str, Query, relation, rewriter, or list of them; optional
-        Ask of a rewrite with this mode, as in :func:`rewrite_graph`, in which other relations may
-        come first.  Without a mode and tags, the relation runs alone.
+        The mode to ask about, as in :func:`rewrite_graph`; other relations of it may fire first.
+        Without a mode and tags, the relation runs alone.
     include, exclude : str or iterable of str, optional
         As in :func:`rewrite_graph`.
     nonfinite : {"assume", "keep"}
@@ -64,7 +64,7 @@ def why_not(
     UnknownTagError
         For a name, a tag or a mode that does not exist.
     ArgumentError
-        For what is no relation, such as a rewriter written in Python.
+        For an object that is not a relation, such as a rewriter written in Python.
 
     Examples
     --------
@@ -84,9 +84,7 @@ def why_not(
     log_squareo fires at log(square(p))
     """
     item = _relation(relation)
-    outputs = graph.outputs if isinstance(graph, FunctionGraph) else as_outputs(
-        graph.values() if isinstance(graph, dict) else graph
-    )  # fmt: skip
+    outputs = outputs_of(graph)
     if not outputs:
         raise ArgumentError(
             "why_not takes a graph, and this list has none",
@@ -131,7 +129,7 @@ _KEPT = (
 
 
 def _relation(x: Any) -> Relation:
-    """Return the relation that a caller asks of, by itself or by name."""
+    """Return the relation that a caller passes, as an object or by name."""
     if isinstance(x, str):
         database = default_database()
         rows = [] if x in database else [row for row in every_row() if row.name == x]
@@ -177,7 +175,7 @@ def _unselected(relation: Relation, rewriter: Any) -> Reason:
             return Reason(kinds.MODE, what, advice)
         lacking = sorted(inner.require - own)
         if lacking:
-            what = f"the mode requires what {label} has not: {_tags(lacking)}"
+            what = f"the mode requires {_tags(lacking)}, which {label} lacks"
             return Reason(kinds.MODE, what, passed)
     entry = held[0][1]
     what = f"the mode includes none of its tags: {', '.join(sorted(entry.tags))}"

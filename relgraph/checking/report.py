@@ -181,7 +181,7 @@ class RelationReport(Displayed):
             if self.unreached:
                 what = f"{self.relation.name} is undecided: no sample takes a branch of its sides"
                 return what, rows, _SAMPLE_ADVICE
-            what = f"{self.relation.name} fires on scalars only, and on no array"
+            what = f"{self.relation.name} fires only on scalars"
             return what, rows + self._missed(), _BROADCAST_ADVICE
         if self.tried:
             what = f"{self.relation.name} could not be tried in full: this was never compared"

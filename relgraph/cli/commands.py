@@ -72,7 +72,7 @@ def _explain(options: argparse.Namespace) -> Answer:
 def _why_not_arguments(parser: argparse.ArgumentParser) -> None:
     declare_graph(parser)
     parser.add_argument("relation", help="a relation of the catalogue, or module:name")
-    parser.add_argument("-m", "--mode", help="ask of a rewrite with this mode")
+    parser.add_argument("-m", "--mode", help="ask about rewriting with this mode")
     declare_nonfinite(parser)
 
 

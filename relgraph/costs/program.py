@@ -16,7 +16,7 @@ from relgraph.backends.report import library_calls, loops
 from relgraph.errors import ArgumentError, checks_arguments, kind_of
 from relgraph.ir.cost import Several, Sized, nbytes
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, as_outputs, is_tensor
+from relgraph.ir.graph import FunctionGraph, as_graph, is_tensor
 from relgraph.ir.infix import brief
 from relgraph.ir.machine import FIXED, Machine
 from relgraph.ir.node import Variable
@@ -276,7 +276,7 @@ def cost(
     >>> rg.cost(A @ B + B, sizes={"n": 1000}).flops
     2001000000
     """
-    result = _cost_on(_graph_of(graph), _machine_of(machine))
+    result = _cost_on(as_graph(graph), _machine_of(machine))
     return result if sizes is None else result.at(sizes)
 
 
@@ -314,13 +314,6 @@ def works(graph: FunctionGraph, steps: list[Step]) -> list[Work]:
     """
     types = _Types([*graph, *(x for step in steps for x in _nodes(step))])
     return [_work(step, types) for step in steps]
-
-
-def _graph_of(graph: Any) -> FunctionGraph:
-    inner = getattr(graph, "graph", graph)  # that of a compiled function
-    if isinstance(inner, FunctionGraph):
-        return inner
-    return FunctionGraph(None, as_outputs(inner.values() if isinstance(inner, dict) else inner))
 
 
 def _machine_of(machine: Machine | str) -> Machine:

@@ -25,6 +25,8 @@ from relgraph.rewriting.passes.blas import (
 from relgraph.rewriting.passes.constant_folding import ConstantCollecting, ConstantFolding
 from relgraph.rewriting.passes.distribution import Distribution
 from relgraph.rewriting.passes.lifting import IndexLifting
+from relgraph.rewriting.passes.loop_fission import LoopFission
+from relgraph.rewriting.passes.loop_rolling import LoopRolling
 from relgraph.rewriting.passes.matmul_chains import MatmulChain
 from relgraph.rewriting.passes.merge import Merge
 from relgraph.rewriting.passes.shared_factorisations import FactorReuse
@@ -122,6 +124,8 @@ def build_database() -> SequenceDB:
     for rewriter, place in REWRITERS:
         database.register(rewriter, *REWRITER_TAGS, position=place)
     database.register(Merge(), "merge", "fast_run", "fast_compile", "exact", "kept", position=0.0)
+    database.register(LoopRolling(), "fast_run", "exact", "kept", position=-1.0)
+    database.register(LoopFission(), "fast_run", "rounded", "kept", position=0.5)
     database.register(CheapestProgram(), "optimal", *REWRITER_TAGS[1:], position=2.3)
     for motif, place, names in MOTIFS:
         database.register(motif, "linear_algebra", *names, position=place)

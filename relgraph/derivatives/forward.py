@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from relgraph.derivatives import loops
 from relgraph.derivatives.reverse import active
 from relgraph.derivatives.rules import (
     check_partials,
@@ -18,6 +19,7 @@ from relgraph.ir.node import Variable, apply
 from relgraph.ir.types import TensorType
 from relgraph.numpy.creation import zeros_like
 from relgraph.ops.differentials import d
+from relgraph.ops.loops import is_loop
 
 
 def jvp(
@@ -44,8 +46,21 @@ def jvp(
     """
     order = toposort(outputs)
     varying, images = active(order, tangents), dict(tangents)
+    needed = set(outputs)  # others may have no differential, such as the sign of a determinant
+    for y in reversed(order):
+        if y in needed and y in varying:
+            needed.update(y.inputs)
+    varying &= needed
+    parts: dict[Variable, list[Variable | None]] = {}  # the tangents of the results of loops
     for y in order:
+        if is_loop(y) and y in varying:
+            parts[y] = loops.tangents(y, [images.get(x) for x in y.inputs], jvp)
         if y not in varying or not y.inputs or y in images or not isinstance(y.type, TensorType):
+            continue
+        if y.inputs[0] in parts:
+            tangent = parts[y.inputs[0]][y.op.params[0]]  # type: ignore[union-attr]
+            if tangent is not None:
+                images[y] = tangent
             continue
         operands = operands_of(y)
         template = TANGENTS.of(y, tuple([x in images for x in operands]))

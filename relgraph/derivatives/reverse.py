@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from relgraph.derivatives import loops
 from relgraph.derivatives.rules import differential, transposed
 from relgraph.derivatives.templates import Template, Templates, hole, operands_of
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, apply
+from relgraph.ir.op import GetItem
 from relgraph.ir.types import TensorType
 from relgraph.ops.differentials import StopGradient
 from relgraph.ops.elementwise import where
 from relgraph.ops.elementwise.cast import Cast
 from relgraph.ops.elementwise.op import Elementwise
+from relgraph.ops.loops import is_loop
 
 
 def active(order: Iterable[Variable], wrt: Collection[Variable]) -> set[Variable]:
@@ -68,10 +71,22 @@ def vjp(
     totals: dict[Variable, Variable] = {}
     for y, g in zip(outputs, cotangents, strict=True):
         totals[y] = totals[y] + g if y in totals else g
+    parts: list[Variable | None]
+    items: dict[Variable, dict[int, Variable]] = {}  # the cotangents of the results of loops
     for y in reversed(order):
+        if y in items:
+            above = [items[y].get(i) for i in range(len(y.type.items))]
+            parts = loops.cotangents(y, above, [x in varying for x in y.inputs], vjp)
+            for x, part in zip(y.inputs, parts, strict=True):
+                if part is not None:
+                    totals[x] = _sum(totals[x], part) if x in totals else part
+            continue
         if not y.inputs or y not in varying or y not in totals:
             continue
         g = totals[y] if y in kept else totals.pop(y)
+        if is_loop(y.inputs[0]) and isinstance(y.op, GetItem):
+            items.setdefault(y.inputs[0], {})[y.op.params[0]] = g
+            continue
         operands = operands_of(y)
         pullback = PULLBACKS.of(y, tuple([x in varying for x in operands]))
         parts = _pulled_back(pullback, operands, y, g)

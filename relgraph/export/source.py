@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
+from keyword import iskeyword
 from typing import Any
 
 from relgraph.errors import ArgumentError, UnsupportedOpError, count_of, kind_of
 from relgraph.export.spellings import JOINING, LIBRARIES, SPELLINGS
-from relgraph.export.writer import Writer
+from relgraph.export.writer import MODULES, Writer
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph, as_outputs
-from relgraph.ir.node import Variable
+from relgraph.ir.graph import FunctionGraph, as_graph
 from relgraph.ir.types import TensorType
 from relgraph.viz.display import Text
 
@@ -41,7 +42,7 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
     UnsupportedOpError
         If the library lacks an op; the message lists all of those.
     ArgumentError
-        For an unknown library, or a name that is no identifier.
+        For an unknown library, and for a name that is not an identifier or is taken.
 
     Examples
     --------
@@ -71,12 +72,13 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
             {"libraries": ", ".join(LIBRARIES)},
             f"Did you mean {near[0]!r}?" if near else "Use one of these.",
         )
-    if not isinstance(name, str) or not name.isidentifier():
+    taken = name in MODULES or (isinstance(name, str) and iskeyword(name))
+    if taken or not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(
-            f"the name of a function is an identifier of Python, not {name!r:.60}",
+            f"the function must have an identifier as its name, and one not taken: {name!r:.60}",
             fix='Write it as in rg.source(graph, name="loss").',
         )
-    whole, keys = _graph_of(graph)
+    whole = as_graph(graph)
     writer = Writer(LIBRARIES[library], SPELLINGS, JOINING)
     parameters, results = writer.write(whole, name)
     if writer.unsupported:
@@ -89,7 +91,7 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
             if others
             else "Rewrite the graph without them, or pass their results as inputs.",
         )
-    body = [*writer.lines, f"return {_returned(results, keys, graph)}"]
+    body = [*writer.lines, f"return {_returned(results, graph)}"]
     lines = [f"def {name}({', '.join(parameters)}):", *(f"    {x}" for x in body)]
     return Text("\n".join([*_header(writer, whole, body), "", "", *lines]))
 
@@ -101,9 +103,9 @@ def _writes(graph: FunctionGraph, library: str) -> bool:
     return not writer.unsupported
 
 
-def _returned(results: list[str], keys: list[Any] | None, graph: Any) -> str:
-    if keys is not None:
-        return f"{{{', '.join(f'{k!r}: {x}' for k, x in zip(keys, results, strict=True))}}}"
+def _returned(results: list[str], graph: Any) -> str:
+    if isinstance(graph, Mapping):
+        return f"{{{', '.join(f'{k!r}: {x}' for k, x in zip(graph, results, strict=True))}}}"
     if len(results) == 1 and not isinstance(graph, list | tuple):
         return results[0]
     return f"({', '.join(results)}{',' if len(results) == 1 else ''})"
@@ -126,16 +128,6 @@ def _header(writer: Writer, graph: FunctionGraph, body: list[str]) -> list[str]:
         imports |= set(library.imports)
     enabled = 'jax.config.update("jax_enable_x64", True)  # otherwise it has 32 bits only'
     return [*sorted(imports), *(["", enabled] if wide else [])]
-
-
-def _graph_of(graph: Any) -> tuple[FunctionGraph, list[Any] | None]:
-    """Return a graph with its inputs, and the keys of its outputs if they are in a dict."""
-    inner = getattr(graph, "graph", graph) if not isinstance(graph, Variable) else graph
-    if isinstance(inner, FunctionGraph):
-        return inner, None
-    if isinstance(inner, dict):
-        return FunctionGraph(None, as_outputs(inner.values())), list(inner)
-    return FunctionGraph(None, as_outputs(inner)), None
 
 
 __all__ = ["source"]

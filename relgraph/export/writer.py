@@ -17,6 +17,7 @@ from relgraph.ops.arguments import is_int
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.elementwise.instances import add, floor_divide, multiply, subtract
 
+MODULES = ("np", "jnp", "torch", "jax", "scipy")  # what the statements call by these names
 WIDTH = 88  # of an expression, before it gets a name
 LARGEST = 1000  # elements of a constant that is written out
 _SIZES = (add, subtract, multiply, floor_divide)  # whose values on ints are ints of Python
@@ -105,7 +106,7 @@ class Writer:
         self._spellings = spellings
         self._joining = joining
         self._texts: dict[Variable, tuple[str, int]] = {}
-        self._names: set[str] = {library.module, "jax", "scipy", *keyword.kwlist}
+        self._names: set[str] = {*MODULES, "int", *keyword.kwlist}
 
     def named(self, text: str) -> str:
         """Write a statement that gives a text a name, and return the name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from relgraph.errors import count_of
 from relgraph.ir.fact_inference import facts_of
@@ -125,7 +126,7 @@ def regions(
     frames : sequence of Frame
         The regions, such as kernels; by default runs of nodes in topological order.
     prefix : str
-        What the names of links begin with.
+        What the names of links begin with, before a number for the graph.
 
     Returns
     -------
@@ -141,12 +142,13 @@ def regions(
             for i in range(0, len(parts), size)
         ]
     home = {x: k for k, part in enumerate(parts) for x in part.nodes}
+    graph = crc32(" ".join(map(label, order)).encode())  # a notebook may show several
     nodes, edges, inside = [], {}, []
     for k, part in enumerate(parts):
         own = set(part.nodes)
         used = Counter(x.op.name for x in part.nodes if x.op is not None).most_common(3)
         most = ", ".join(f"{name} x{n}" if n > 1 else name for name, n in used)
-        link = f"{prefix}-{k}"
+        link = f"{prefix}-{graph:08x}-{k}"
         lines = (_cut(part.label), count_of(len(own), "node"), _cut(most))
         nodes.append(Node(lines, "click to open", ("region",), link))
         outside = {i for x in part.nodes for i in x.inputs if i not in own}

@@ -26,6 +26,7 @@ from relgraph.ir.node import (
     apply,
     as_outputs,
     flatten,
+    graph_of,
     listed,
     toposort,
     unflatten,
@@ -36,6 +37,57 @@ from relgraph.viz.display import Displayed
 
 if TYPE_CHECKING:
     from relgraph.viz.document import Element
+
+
+def outputs_of(graph: Any) -> tuple[Variable, ...]:
+    """Return the outputs of a graph, in any form in which users pass one.
+
+    Parameters
+    ----------
+    graph : Variable, iterable or dict of Variable, FunctionGraph, or Function
+        The graph.
+
+    Returns
+    -------
+    tuple of Variable
+        The outputs, in order.
+
+    Raises
+    ------
+    ArgumentError
+        For other objects, such as a function that has a graph for each signature.
+    """
+    if isinstance(graph, Variable):
+        return (graph,)
+    inner = graph if isinstance(graph, FunctionGraph) else getattr(graph, "graph", None)
+    if isinstance(inner, FunctionGraph):
+        return inner.outputs
+    if callable(inner):
+        raise ArgumentError(f"{graph!r} has a graph for each signature", fix=graph_of(graph))
+    return as_outputs(graph.values() if isinstance(graph, Mapping) else graph)
+
+
+def as_graph(graph: Any) -> FunctionGraph:
+    """Return a graph in any form as a FunctionGraph, with its inputs if it has them in order.
+
+    Parameters
+    ----------
+    graph : Variable, iterable or dict of Variable, FunctionGraph, or Function
+        The graph.
+
+    Returns
+    -------
+    FunctionGraph
+        With its own inputs, or those that the outputs depend on.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`outputs_of` does.
+    """
+    outputs = outputs_of(graph)
+    inner = None if isinstance(graph, Variable) else getattr(graph, "graph", graph)
+    return inner if isinstance(inner, FunctionGraph) else FunctionGraph(None, outputs)
 
 
 def free_inputs(outputs: Outputs) -> list[Input]:

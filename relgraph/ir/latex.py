@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 _POSTFIX = 14  # as tightly as an exponent binds
 _ARGUMENT = re.compile(r"(?P<before>.?)#(?P<number>\d)", re.DOTALL)
-_NAME = re.compile(r"([A-Za-z]+?)_?(\d*)$")
+_NAME = re.compile(r"([^\W\d_]+)(?:_?(\d+))?$")
 _POWER_OF_TEN = re.compile(r"(-?[\d.]+)e([+-]?)0*(\d+)$")
+LETTERS = {letter: command for command, letter in GREEK.items()}
 _SPECIAL = re.compile(r"([#$%&_{}])")
 
 
@@ -52,10 +53,15 @@ def latex_text(node: Variable, operands: list[tuple[str, int]]) -> tuple[str, in
     """Return a node's LaTeX and the precedence of its outermost operator, given its operands'."""
     if node.op is not None:
         return applied_latex(node.op, operands)
-    text = node._leaf_text()
-    return (name_latex(text) if text.isidentifier() else constant_latex(node)), (
-        0 if text.startswith("-") else ATOM
-    )
+    if is_named(node):
+        return name_latex(node._leaf_text()), ATOM
+    text = constant_latex(node)
+    return text, 0 if text.startswith("-") else ATOM
+
+
+def is_named(node: Variable) -> bool:
+    """Return True for an input, and False for constants and applications."""
+    return hasattr(type(node), "facts")  # of a node, a missing attribute is an error with advice
 
 
 def applied_latex(op: Op, operands: list[tuple[str, int]]) -> tuple[str, int]:
@@ -107,6 +113,8 @@ def name_latex(name: str) -> str:
     word, index = match.groups()
     if rf"\{word}" in GREEK:
         letter = rf"\{word}"
+    elif word in LETTERS:
+        letter = LETTERS[word]
     else:
         letter = word if len(word) == 1 else rf"\mathrm{{{word}}}"
     return rf"{letter}_{{{index}}}" if index else letter

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from relgraph.errors import ArgumentError
-from relgraph.ir.graph import FunctionGraph, as_outputs, toposort
+from relgraph.ir.graph import outputs_of, toposort
 from relgraph.ir.infix import infix_text
-from relgraph.ir.node import Variable, graph_of
+from relgraph.ir.node import Variable
 from relgraph.viz.display import Displayed, Text
 
 
@@ -19,7 +18,7 @@ def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
 
     Parameters
     ----------
-    outputs : Variable, iterable of Variable, FunctionGraph or Function
+    outputs : Variable, iterable or dict of Variable, FunctionGraph or Function
         What to print; the last statements are the outputs.
     names : iterable of str, optional
         Names for the outputs; without them a single output is printed bare.
@@ -57,7 +56,7 @@ def dprint(outputs: Any) -> Text:
 
     Parameters
     ----------
-    outputs : Variable, iterable of Variable, FunctionGraph or Function
+    outputs : Variable, iterable or dict of Variable, FunctionGraph or Function
         What to print.
 
     Returns
@@ -104,7 +103,7 @@ def latex(what: Any) -> Text:
 
     Parameters
     ----------
-    what : Variable, iterable of Variable, FunctionGraph, Function or Relation
+    what : Variable, iterable or dict of Variable, FunctionGraph, Function or Relation
         A graph, whose shared nodes get names, of which the last 40 are written; or a relation,
         whose clauses are written as equations with their conditions.
 
@@ -126,18 +125,3 @@ def latex(what: Any) -> Text:
 
     outputs = outputs_of(what)
     return Text(statements.latex(toposort(outputs), outputs))
-
-
-def outputs_of(x: Any) -> tuple[Variable, ...]:
-    """Return the outputs of a graph, of a compiled function, or those in a container."""
-    if isinstance(x, Variable):
-        return (x,)
-    graph = x if isinstance(x, FunctionGraph) else getattr(x, "graph", None)
-    if isinstance(graph, FunctionGraph):
-        return graph.outputs
-    if callable(graph):
-        raise ArgumentError(
-            f"{x!r} has a graph for each signature",
-            fix=graph_of(x),
-        )
-    return as_outputs(x)

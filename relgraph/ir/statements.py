@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from relgraph.ir.infix import ATOM, infix_text
-from relgraph.ir.latex import latex_of, name_latex, text_latex
+from relgraph.ir.latex import is_named, latex_of, name_latex, text_latex
 from relgraph.viz.document import Element, Facts, Formula, Note
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def described(order: Sequence[Variable], outputs: Sequence[Variable]) -> list[El
             rest = len(every) - SHOWN
             elements.append(Note(f"... {rest} more statements; rg.pprint(graph) has all of them"))
         elements.append(Formula(latex_lines(part, every, typed=True), _text(part)))
-    inputs: list[Any] = [x for x in order if hasattr(x, "facts") and not x.inputs]
+    inputs: list[Any] = [x for x in order if is_named(x)]
     if inputs and not (len(outputs) == 1 and inputs == list(outputs)):
         rows = [(x.name, " ".join([str(x.type), *sorted(x.facts)])) for x in inputs[:INPUTS]]
         elements.append(Facts(tuple(rows)))

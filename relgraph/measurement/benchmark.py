@@ -65,7 +65,7 @@ def benchmark(
     Parameters
     ----------
     graph : Variable, list or tuple or dict of Variable, FunctionGraph, Function, or callable
-        The graph; or a function of NumPy, whose arguments are ``arrays``.
+        The graph, or a NumPy function, whose arguments are ``arrays``.
     *relations : relation or rewriter
         The rewrites.  Without any, those of ``mode``.
     mode : str, Query, relation, rewriter, or list of them
@@ -77,17 +77,17 @@ def benchmark(
     steps : bool
         Whether to time the graph after steps of the derivation too, at most 12 of them.
     peers : str or iterable of str
-        Of "numpy", "jax", "torch", "torch.compile" and "pytensor": what else runs the graph as
-        written, from its :func:`source`.
+        Other libraries to run the graph as written, from its :func:`source`: "numpy", "jax",
+        "torch", "torch.compile" or "pytensor".
     budget : float
-        Seconds in which to end.  Only a call in progress, and a program being compiled, may exceed
-        it; peers are left out if half of it has passed before it is their turn.
+        The time limit in seconds.  Only a call in progress and a compilation may exceed it; a peer
+        is left out if half of the time has passed before its turn.
 
     Returns
     -------
     Benchmark
-        Prints as a table with a verdict; ``ratio``, ``rows``, ``crossover``, ``plot()`` and
-        ``to_json()``.
+        It prints as a table with a verdict, and has ``ratio``, ``rows``, ``crossover``, ``plot()``
+        and ``to_json()``.
 
     Raises
     ------
@@ -108,10 +108,11 @@ def benchmark(
     start = time.perf_counter()
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0:
         raise ArgumentError(
-            f"the budget is a number of seconds above 0, not {budget!r:.60}", fix="Give a number."
+            f"the budget must be a positive number of seconds, not {budget!r:.60}",
+            fix="Give a number.",
         )
     names = _peers(peers)
-    whole = graph_of(graph, arrays)
+    whole = graph_of(graph, arrays, "Pass them in a list: arrays=[a, b].")
     if arrays is not None and sizes is not None:
         raise ArgumentError(
             "arrays have their own sizes", fix="Leave out sizes=, or arrays= to draw arrays."
@@ -130,7 +131,7 @@ def benchmark(
         for name in names:
             contest.invite(name, start + budget / 2 if i == 0 else inf)
         rows = contest.rows(deadline, _COMPARED * budget / len(drawn))
-        measured.append(Point(sizes_of(whole, values), tuple(rows)))
+        measured.append(Point(sizes_of(whole.inputs, values), tuple(rows)))
         forms = [replace(x, seconds=0.0) for x in forms]  # they are compiled by now
     seconds = time.perf_counter() - start
     result = Benchmark(tuple(measured), len(forms) > 1, left_out, float(budget), seconds)
@@ -139,10 +140,10 @@ def benchmark(
 
 
 def _peers(peers: str | Iterable[str]) -> list[str]:
-    names = [peers] if isinstance(peers, str) else list(peers)
+    names = list(peers) if isinstance(peers, Iterable) and not isinstance(peers, str) else [peers]
     for name in names:
-        if name not in PEERS:
-            shown = repr(name) if isinstance(name, str) else kind_of(name)
+        if not isinstance(name, str) or name not in PEERS:
+            shown = f"called {name!r:.60}" if isinstance(name, str) else f"that is {kind_of(name)}"
             raise ArgumentError(
                 f"there is no peer {shown}", {"peers": ", ".join(PEERS)}, "Use some of these."
             )
@@ -283,12 +284,12 @@ class _Contest:
         )
 
     def _counts(self, name: str) -> dict[str, int]:
-        """Return what a form computes and moves, as far as sizes with names say it."""
+        """Return what a form computes and moves, if the named sizes determine it."""
         if name not in self._forms:
             return {}
         graph = self._forms[name].graph
         counted = cost(graph)
-        sizes = sizes_of(graph, self._arrays).items()
+        sizes = sizes_of(graph.inputs, self._arrays).items()
         counted = counted.at({k: v for k, v in sizes if k in counted.names})
         measures = ("flops", "bytes", "kernels", "library_calls")
         values = {k: getattr(counted, k) for k in measures}

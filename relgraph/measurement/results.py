@@ -13,7 +13,7 @@ from relgraph.errors import MissingPackageError
 from relgraph.ir.records import record
 from relgraph.measurement.windows import Ratio
 from relgraph.viz.display import Displayed
-from relgraph.viz.document import Element, Heading, Note, Table
+from relgraph.viz.document import Element, Heading, Note, Table, text
 
 SMALL = 0.03  # a difference that counts as none
 NOISY = 0.25  # the width of an interval that tells nothing
@@ -179,8 +179,7 @@ class Benchmark(Displayed):
         return f"The rewritten graph is {times:.3g} times as {_ADVERB[row.verdict]} as written."
 
     def __str__(self) -> str:
-        tables = [_text(point) for point in self.points]
-        return "\n".join([*tables, *self._remarks()])
+        return text(self._document())
 
     __repr__ = __str__
 
@@ -188,8 +187,9 @@ class Benchmark(Displayed):
         elements: list[Element] = []
         for point in self.points:
             heads, *rows = _kept([_HEAD, *map(_cells, point.rows)])
-            numbers = frozenset(range(1, len(heads)))
-            elements.append(Table(heads, tuple(rows), numbers, _text(point)))
+            sizes = ", ".join(f"{k} = {v}" for k, v in point.sizes.items())
+            elements += [Note(sizes)] if sizes else []
+            elements.append(Table(heads, tuple(rows), frozenset(range(1, len(heads)))))
         verdict, *rest = self._remarks()
         tone = "good" if self.changed and self[REWRITTEN].verdict == "faster" else ""
         return [*elements, Heading(verdict, tone), *map(Note, rest)]
@@ -240,10 +240,10 @@ class Benchmark(Displayed):
                 {"sizes": dict(p.sizes), "rows": [_fields(x) for x in p.rows]} for p in self.points
             ],
         }
-        text = json.dumps(data, indent=1, allow_nan=False)
+        written = json.dumps(data, indent=1, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
-        return text
+            Path(path).write_text(written + "\n", encoding="utf-8")
+        return written
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the times: bars for one size, curves over several.
@@ -346,17 +346,6 @@ def _kept(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return rows without the columns that are empty below the head."""
     kept = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
     return [tuple([row[i] for i in kept]) for row in rows]
-
-
-def _text(point: Point) -> str:
-    """Return the sizes and the rows as lines with columns of one width, and an empty line."""
-    rows = _kept([_HEAD, *map(_cells, point.rows)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [", ".join(f"{k} = {v}" for k, v in point.sizes.items())] if point.sizes else []
-    for first, *rest in rows:
-        cells = [x.rjust(w) for x, w in zip(rest, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join([*lines, ""])
 
 
 def _fields(row: Measured) -> dict[str, Any]:

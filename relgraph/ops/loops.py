@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError, ShapeError
-from relgraph.ir.cost import node_flops
-from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant, Input, Variable
-from relgraph.ir.op import Op
+from relgraph.ir.cost import extent, node_flops
+from relgraph.ir.graph import FunctionGraph, substitute, toposort
+from relgraph.ir.node import Constant, Input, Variable, make_input
+from relgraph.ir.op import GetItem, Op
 from relgraph.ir.records import record
 from relgraph.ir.types import TensorType, TupleType, Type
+
+ITERATIONS = 100  # of a loop, for its cost, where nobody knows
+SMALL = 64  # elements up to which a constant is part of a body, rather than an operand
 
 
 @record
@@ -51,12 +54,13 @@ class Body:
         """Return the function that computes the results with NumPy, of one array for each input."""
         order = self.graph.toposort()
         steps = [(x, x.op.performer(x), x.inputs) for x in order if x.op is not None]
-        constants = {x: x.value for x in order if isinstance(x, Constant)}
+        constants: dict[Variable, Any] = {x: x.value for x in order if isinstance(x, Constant)}
         constants |= {x: x.value for x in self.graph.outputs if isinstance(x, Constant)}
         inputs, outputs = self.graph.inputs, self.graph.outputs
 
         def run(*arrays: Any) -> list[Any]:
-            values: dict[Variable, Any] = {**constants, **dict(zip(inputs, arrays, strict=True))}
+            values = dict(constants)
+            values.update(zip(inputs, arrays, strict=True))
             for node, perform, operands in steps:
                 values[node] = perform(*[values[x] for x in operands])
             return [np.asarray(values[x]) for x in outputs]
@@ -122,7 +126,8 @@ class Scan(Loop):
         starts, slices = rest[:carries], rest[carries : carries + sequences]
         for given, x in zip(slices, body.graph.inputs[1 + carries :], strict=False):
             _check(TensorType(given.dtype, given.shape[1:]), x, "a slice of a sequence")
-            size = given.shape[0] if size is None else size
+            if not isinstance(size, int) and given.shape[0] is not None:
+                size = given.shape[0]
         _check_all(starts, body.graph.inputs[1:], "the first value")
         _check_all(body.types[:carries], body.graph.inputs[1:], "the next value")
         stacked = [TensorType(x.dtype, (size, *x.shape)) for x in body.types[carries:]]
@@ -134,8 +139,11 @@ class Scan(Loop):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost those of the body, for each iteration."""
-        size = self.params[3]
-        return self.params[0].flops * (size if isinstance(size, int) else 100)
+        body, carries, sequences, size, _ = self.params
+        length: Any = size if isinstance(size, int) else ITERATIONS
+        if sequences:
+            length = extent(types[1 + carries].shape[0])
+        return body.flops * length  # type: ignore[no-any-return]
 
 
 class WhileLoop(Loop):
@@ -173,8 +181,8 @@ class WhileLoop(Loop):
         return repeated(test.runner(), body.runner(), carries, values)
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
-        """Cost those of 100 iterations."""
-        return 100 * (self.params[0].flops + self.params[1].flops)
+        """Cost those of the bodies, for each iteration."""
+        return int(ITERATIONS * (self.params[0].flops + self.params[1].flops))
 
 
 class Cond(Loop):
@@ -215,7 +223,75 @@ class Cond(Loop):
 
     def flops(self, types: tuple[Any, ...], result: Any) -> int:
         """Cost those of the larger body."""
-        return max(self.params[0].flops, self.params[1].flops)
+        return int(max(self.params[0].flops, self.params[1].flops))
+
+
+def results_of(node: Variable) -> list[Variable]:
+    """Return the results of an application of a loop."""
+    return [GetItem(i)(node) for i in range(len(node.type.items))]
+
+
+def closed(
+    graphs: Iterable[tuple[Sequence[Input], Sequence[Variable]]],
+    names: Sequence[str],
+    *,
+    whole: bool = False,
+) -> tuple[list[Body], list[Variable]]:
+    """Return bodies of equal inputs, and the operands that they read besides their own inputs.
+
+    Parameters
+    ----------
+    graphs : iterable of (sequence of Input, sequence of Variable)
+        The inputs and results of each body.
+    names : sequence of str
+        The names of these inputs in the bodies, so that equal bodies are equal graphs.
+    whole : bool
+        Whether bodies compute all that they need of the inputs of the graph around them, because
+        one of them does not run.
+
+    Returns
+    -------
+    tuple of list of Body and list of Variable
+        The inputs for the operands follow the others.
+    """
+    pairs = [(list(inputs), list(outputs)) for inputs, outputs in graphs]
+    captured: dict[Variable, Input] = {}
+    first = sum([name.startswith("operand_") for name in names])
+    for inputs, outputs in pairs:
+        for x in _read(inputs, outputs, whole):
+            if x not in captured:
+                captured[x] = make_input(f"operand_{first + len(captured)}", x.type)
+    bodies = []
+    for inputs, outputs in pairs:
+        own = [make_input(name, x.type) for name, x in zip(names, inputs, strict=True)]
+        images: dict[Variable, Variable] = {**captured, **dict(zip(inputs, own, strict=True))}
+        results = list(substitute(outputs, images))
+        bodies.append(Body(FunctionGraph([*own, *captured.values()], results)))
+    return bodies, list(captured)
+
+
+def _read(inputs: Sequence[Variable], outputs: Sequence[Variable], whole: bool) -> list[Variable]:
+    """Return the nodes that do not depend on inputs, and that nodes which do, or outputs, read.
+
+    Views that do not depend on inputs, and small constants, are part of the body.
+    """
+    inside = set(inputs)
+    for node in toposort(outputs):
+        if not inside.isdisjoint(node.inputs):
+            inside.add(node)
+    read: dict[Variable, None] = {}
+    stack = [x for node in toposort(outputs) if node in inside for x in node.inputs]
+    stack = [*outputs, *stack][::-1]
+    while stack:
+        x = stack.pop()
+        if x in inside or (isinstance(x, Constant) and x.value.size <= SMALL):
+            continue
+        is_view = x.op is not None and x.op.view and x.op.rearranges
+        if is_view or (whole and x.inputs and not isinstance(x.op, GetItem)):
+            stack.extend(x.inputs[::-1])
+        else:
+            read[x] = None
+    return list(read)
 
 
 def is_loop(node: Variable) -> bool:
@@ -265,11 +341,23 @@ def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) 
         for ys, y in zip(stacked, results[carries:], strict=True):
             ys[i] = y
     if length <= 0:
-        shapes = [(0, *[n if isinstance(n, int) else 0 for n in x.shape]) for x in body.types]
-        stacked = [np.empty(shape, x.dtype) for shape, x in zip(shapes, body.types, strict=True)][
-            carries:
-        ]
+        stacked = _empty_stacks(body, carried, slices, rest)[carries:]
     return (*[np.array(x) for x in carried], *stacked)
+
+
+def _empty_stacks(
+    body: Body, carried: Sequence[Any], slices: Sequence[Any], rest: Sequence[Any]
+) -> list[Any]:
+    """Return stacks of no slices, whose sizes are those that the operands give to names."""
+    shapes = [(), *map(np.shape, carried), *[np.shape(x)[1:] for x in slices], *map(np.shape, rest)]
+    sizes: dict[Any, int] = {}
+    for x, shape in zip(body.graph.inputs, shapes, strict=True):
+        sizes.update(zip(x.type.shape, shape, strict=True))
+    sizes.pop(None, None)
+    return [
+        np.empty((0, *[n if isinstance(n, int) else sizes.get(n, 0) for n in x.shape]), x.dtype)
+        for x in body.types
+    ]
 
 
 def repeated(
@@ -333,4 +421,16 @@ def _check_all(given: Iterable[TensorType], wanted: Iterable[Input], what: str) 
         _check(x, y, what)
 
 
-__all__ = ["Body", "Cond", "Loop", "Scan", "WhileLoop", "is_loop", "joined", "repeated", "scanned"]
+__all__ = [
+    "Body",
+    "Cond",
+    "Loop",
+    "Scan",
+    "WhileLoop",
+    "closed",
+    "is_loop",
+    "joined",
+    "repeated",
+    "results_of",
+    "scanned",
+]

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
@@ -29,8 +30,9 @@ from relgraph.relations import matcher_store
 from relgraph.relations.clause import is_ac
 from relgraph.relations.decorators import as_relation
 from relgraph.relations.relation import Relation
+from relgraph.rewriting import loops
 from relgraph.rewriting.budgets import CHAIN, time_limit
-from relgraph.rewriting.derivation.passes import told
+from relgraph.rewriting.derivation.passes import report_pass
 from relgraph.rewriting.driver import RUNNER, collector_paused, normalise
 from relgraph.rewriting.interpreter import tracked
 from relgraph.rewriting.node_rewriters import (
@@ -504,7 +506,9 @@ def _mapped(graph: Graph, rewriter: Any) -> Graph:
         )
     run = _run_on(whole)
     with collector_paused():
-        outputs = run(rewriter, graphs)
+        outputs = loops.rewritten(
+            tuple(graphs), partial(run, rewriter), lambda body: _run_on()(rewriter, body)
+        )
     matcher_store.write()
     if whole is not None:
         last = run.whole if run.whole is not None and run.whole.inputs == whole.inputs else whole
@@ -584,7 +588,7 @@ def _applied(rewriter: Any, graph: FunctionGraph) -> FunctionGraph:
                 [("before", f"{old} : {old.type}"), ("after", f"{new} : {new.type}")],
                 "Cast or broadcast the new output.",
             )
-    told(item_name(rewriter), graph.outputs, result.outputs)
+    report_pass(item_name(rewriter), graph.outputs, result.outputs)
     return result
 
 

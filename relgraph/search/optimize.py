@@ -18,7 +18,7 @@ from relgraph.ir.polynomial import at_most
 from relgraph.ir.types import TensorType
 from relgraph.numpy.reductions import sum as total
 from relgraph.rewriting.budgets import END, is_over
-from relgraph.rewriting.derivation.passes import LISTENER, told
+from relgraph.rewriting.derivation.passes import LISTENER, report_pass
 from relgraph.search.candidates import Candidates, cost_of
 from relgraph.search.egraph import EGraph, OutOfSteps
 from relgraph.search.embedding import Embedding
@@ -73,7 +73,7 @@ def optimized(graph: FunctionGraph, options: Options) -> FunctionGraph:
         options.report.add(records, graph, rewritten, lambda x: _costs(x, whole, options)[0])
     changed = [searched for searched in records if searched.before != searched.after]
     lines = [line for searched in changed for line in searched.lines()]
-    told("cheapest_program", graph.outputs, rewritten.outputs, lines)
+    report_pass("cheapest_program", graph.outputs, rewritten.outputs, lines)
     return rewritten
 
 

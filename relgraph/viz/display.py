@@ -26,11 +26,11 @@ class Displayed:
         return [Code(str(self))]
 
     def _latex(self) -> str:
-        """Return the object as LaTeX without dollar signs; "" where it is no mathematics."""
+        """Return the object as LaTeX without dollar signs; "" if it is not mathematics."""
         return ""
 
     def _repr_html_(self) -> str:
-        """Return the document as HTML, for tools that ask for nothing else."""
+        """Return the document as HTML, for tools that read only this form."""
         from relgraph.viz.html import fragment
 
         return fragment(self._document())

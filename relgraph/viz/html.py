@@ -39,18 +39,18 @@ def fragment(elements: Iterable[Element]) -> str:
     Returns
     -------
     str
-        One ``div`` with a style of its own.
+        One ``div`` that includes its style.
     """
     return f'<div class="relgraph"><style>{STYLE}</style>{body(elements)}</div>'
 
 
 def page(title: str, elements: Iterable[Element]) -> str:
-    """Return a document as an HTML page of its own, which fetches nothing.
+    """Return a document as a complete HTML page, which fetches nothing.
 
     Parameters
     ----------
     title : str
-        What the window is called.
+        The title of the window.
     elements : iterable of Element
         The document.
 

@@ -133,9 +133,7 @@ class _Placed:
         layouts: list[Layout] = []
         sizes: list[Point] = []
         for c, members in enumerate(clusters):
-            place = {i: k for k, i in enumerate(members)}
-            edges = [(place[a], place[b]) for a, b in inside.get(c, [])]
-            layout = layered([self.sizes[i] for i in members], edges)
+            layout = self._inner(members, inside.get(c, []))
             width, height = layout.width, layout.height
             if c < len(diagram.groups):
                 width = max(width, len(diagram.groups[c].label) * CHARACTER) + 2 * _PAD
@@ -163,6 +161,14 @@ class _Placed:
             for (one, two), bends in layout.bends.items():
                 edge = members[one], members[two]
                 self._bends[edge] = [(left + p, upper + q) for p, q in bends]
+
+    def _inner(self, members: list[int], edges: list[Edge]) -> Layout:
+        """Lay out the boxes of a frame, or a box that stands alone."""
+        if len(members) == 1:
+            width, height = self.sizes[members[0]]
+            return Layout([(width / 2, height / 2)], {}, width, height)
+        place = {i: k for k, i in enumerate(members)}
+        return layered([self.sizes[i] for i in members], [(place[a], place[b]) for a, b in edges])
 
     def path(self, edge: Edge) -> list[Point]:
         """Return the points of an edge, from the bottom of a box to the top of another."""

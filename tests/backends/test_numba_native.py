@@ -5,13 +5,14 @@ import inspect
 import pickle
 import sys
 import types
+import warnings
 import weakref
 
 import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import ArgumentError, IndexRangeError, ShapeError
+from relgraph.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 
 
 def is_native(f):
@@ -223,3 +224,54 @@ def test_no_reference_is_lost_or_kept(data):
     assert np.abs(np.subtract(after, before)).max() < 100
     references = sys.getrefcount(found[0])
     assert references == 2  # the list's, and that of the call
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
+     "float64"],
+)  # fmt: skip
+def test_numbers_are_taken_as_they_are_converted_elsewhere(dtype):
+    x, s = rg.tensor("x", ("n",), dtype=dtype), rg.tensor("s", (), dtype=dtype)
+    graph = rg.logical_and(x, s) if dtype == "bool" else rg.maximum(x, s)
+    native, reference = (rg.function([x, s], graph, target=target) for target in ("cpu", "numpy"))
+    assert is_native(native)
+    array = np.array([0, 1, 1], dtype)
+    for number in (
+        True, 1, 0, -1, -5, 127, 128, -128, -129, 255, 256, 2**40, 2**63 - 1, 2**63, 2**64 - 1,
+        -(2**63), 2**64, 2.5, -0.0, 1e300, -1e300, float("inf"), float("nan"), 3.4028235e38,
+        np.float64(2.5), np.float32(2.5), np.int64(1), np.int8(1), np.bool_(True), np.uint64(3),
+        np.array(1, dtype), np.array([1], dtype)[0], np.longlong(3), "1", None,
+    ):  # fmt: skip
+        outcomes = []
+        for f in (native, reference):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    outcome = f(array, number)
+                except Exception as error:
+                    outcome = type(error)
+            outcomes.append((outcome, [x.category for x in caught]))
+        (got, warned), (expected, warned_elsewhere) = outcomes
+        assert warned == warned_elsewhere
+        if isinstance(expected, type):
+            assert got is expected, number
+        else:
+            np.testing.assert_array_equal(got, expected, strict=True)
+
+
+def test_numbers_reach_what_is_left_to_python():
+    x, s, t = rg.vector("x"), rg.scalar("s"), rg.tensor("t", (), dtype="float32")
+    k = rg.tensor("k", (), dtype="int8")
+    scaled = x * s + k
+    f = rg.function([x, s, t, k], rg.sum(rg.exp(scaled / rg.max(scaled))) * t, mode=None)
+    assert is_native(f)
+    for n in (10, 2**19):  # the temporaries of the second are large
+        array = np.linspace(1, 2, n)
+        for numbers in ((2.0, 0.1, 3), (np.float64(2), np.float32(0.1), np.int8(3))):
+            expected = np.sum(np.exp((array * 2 + 3) / 7)) * float(np.float32(0.1))
+            np.testing.assert_allclose(f(array, *numbers), expected, rtol=1e-13)
+    with pytest.raises(ShapeError, match="no value"):
+        f(array[:0], 2.0, 0.1, 3)
+    with pytest.raises(DTypeError, match="'k' is int8"):
+        f(array, 2.0, 0.1, 3.0)

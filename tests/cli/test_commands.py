@@ -205,9 +205,18 @@ WRONG = {
         ("log1p_addo", "--most", "3"), ("log1p_addo", "--most", "x"), ("log1p_addo", "more"),
         ("",),
     ],
-    "catalogue": [("--unknown",), ("-x",), ("a", "--most", "3"), ("--json=3",)],
-    "cache": [("grow",), ("list", "clear"), ("--unknown",), ("clear", "-f"), ("SIZE",)],
-    "doctor": [("now",), ("--unknown",), ("-v",), ("a", "b")],
+    "catalogue": [
+        ("--unknown",), ("-x",), ("a", "--most", "3"), ("--json=3",), ("-i", "x:f8"),
+        ("a", "-m", "o4"), ("--Json",), ("a", "-j"), ("--tag", "merge"), ("-o", "list.txt"),
+    ],
+    "cache": [
+        ("grow",), ("list", "clear"), ("--unknown",), ("clear", "-f"), ("SIZE",), ("",),
+        ("size", "1"), ("clear", "--force"), ("--json=no",), ("../",),
+    ],
+    "doctor": [
+        ("now",), ("--unknown",), ("-v",), ("a", "b"), ("",), ("--json", "gpu"), ("--json=1",),
+        ("-x",), ("x:f8",), ("--Json",),
+    ],
     "": [(), ("frobnicate",), ("--unknown",), ("Rewrite",)],
 }  # fmt: skip
 

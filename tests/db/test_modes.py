@@ -21,7 +21,8 @@ def stages(name, nonfinite="assume"):
 
 PASSES = {
     "structured_products", "matmul_chain", "distribute_matmul", "reuse_factorisation",
-    "gemm_narrow", "structured_kernels", "outer_in_loop",
+    "gemm_narrow", "structured_kernels", "outer_in_loop", "loop_fission",
+    "loop_rolling",
 }  # fmt: skip
 ASKED_FOR = {"gemm", "gemv", "ger", "syrk"}  # slower than a product and a loop
 

@@ -230,7 +230,7 @@ RELATIONS = [
     (lambda: rg.explain(rg.jit(plain)), ArgumentError, "a Jit, not", r"f.graph\(\*arguments\)"),
     (lambda: rg.explain(plain), ArgumentError, "not a graph", r"jit\(f\).graph\(\*"),
     (lambda: rg.rewrite_graph(rg.function([x], x)), ArgumentError, "a Function, not", "f.graph."),
-    (lambda: rg.why_not(rg.jit(plain), double_addo), ArgumentError, "are graphs", r"f.graph\(\*"),
+    (lambda: rg.why_not(rg.jit(plain), double_addo), ArgumentError, "each sign", r"f.graph\(\*"),
     (lambda: rg.draw(rg.jit(plain)), ArgumentError, "each signature", r"f.graph\(\*"),
     (lambda: rg.draw(plain), ArgumentError, "are graphs", r"jit\(f\).graph\(\*"),
     (lambda: rg.GraphRewriter([double_addo], max_use_ratio="1"), ArgumentError,

@@ -73,6 +73,11 @@ def test_fit():
     assert "difference from scikit-learn's weights" in text
 
 
+def test_kalman_filter():
+    last = output("kalman_filter").splitlines()[-1]
+    assert last.endswith("loss  -125.426, variances [0.59  0.206]")
+
+
 def test_larger_than_memory():
     text = output("larger_than_memory")
     assert "1 pass over the data, 9 tasks on blocks" in text

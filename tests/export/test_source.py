@@ -56,8 +56,13 @@ def written(build, inputs, library):
 
 
 def test_every_op_has_a_spelling_in_numpy():
-    elsewhere = ("Elementwise", "Cast", "Dim", "Copy", "AsGiven")
-    classes = {cls for cls in op_classes() if cls.__name__ not in elsewhere}
+    elsewhere = ("Elementwise", "Cast", "Dim", "Copy", "AsGiven", "Scan", "WhileLoop", "Cond")
+    loaded = "relgraph.interop."  # the ops that hold functions of another library
+    classes = {
+        cls
+        for cls in op_classes()
+        if cls.__name__ not in elsewhere and not cls.__module__.startswith(loaded)
+    }
     assert {x.__name__ for x in classes if x not in SPELLINGS} == set()
 
 
@@ -138,7 +143,7 @@ def test_elementwise_ops_equal_numpy(library, dtype):
         except UnsupportedOpError:
             assert library != "numpy" or name in ("trigamma", "polygamma")
             continue
-        if (library, name, dtype) == ("jax", "digamma", "int32"):
+        if (library, name) == ("jax", "digamma") and dtype != "float64":
             continue  # NaN at 0, where SciPy has -inf
         if name == "power" and np.dtype(dtype).kind == "i":
             operands = (arrays[0], arrays[1].astype("uint8") % np.uint8(9))
@@ -225,6 +230,16 @@ def test_names_of_inputs_do_not_hide_modules():
     np.testing.assert_allclose(run(text, "numpy", [np.zeros(2), np.ones(2)]), [2.0, 2.0])
 
 
+@pytest.mark.parametrize("library", INSTALLED)
+@pytest.mark.parametrize("name", ["np", "int", "t0", "scipy"])
+def test_an_input_may_have_the_name_of_what_the_source_calls(name, library):
+    x, n = rg.matrix(name, shape=("n", "n")), rg.scalar("n", dtype="int32")
+    text = rg.source(rg.broadcast_to(rg.sum(rg.exp(x.mT)), (n.astype("int64"),)), library)
+    a = np.array([[0.0, 1.0], [2.0, 3.0]])
+    result = run(text, library, [a, np.int32(3)])
+    np.testing.assert_allclose(result, np.full(3, np.exp(a).sum()), err_msg=text)
+
+
 def test_operators_have_the_brackets_that_python_needs():
     x, y = rg.vectors("x y", shape=(3,))
     a, b = np.array([1.0, -2.0, 3.0]), np.array([2.0, 2.0, -1.0])
@@ -292,6 +307,7 @@ def test_unknown_libraries_raise(library, advice):
         rg.source(rg.vector("x"), library)
 
 
-def test_a_name_is_an_identifier():
+@pytest.mark.parametrize("name", ["a b", "lambda", "np", 3])
+def test_a_name_is_an_identifier_that_is_not_taken(name):
     with pytest.raises(ArgumentError, match="identifier"):
-        rg.source(rg.vector("x"), name="a b")
+        rg.source(rg.vector("x"), name=name)

@@ -169,3 +169,30 @@ def test_replace_all_takes_back_nothing_where_one_pair_is_wrong():
     with pytest.raises(DTypeError):
         graph.replace_all({x: i})
     assert graph.replace_all({x: i}, check=False).outputs == (rg.exp(i) - y,)
+
+
+FORMS = {
+    "a list": lambda: [x + 1, x],
+    "a dict": lambda: {"up": x + 1, "down": x},
+    "a FunctionGraph": lambda: rg.FunctionGraph([x], [x + 1, x]),
+    "a function": lambda: rg.function([x], [x + 1, x], mode=None, target="numpy"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_reads_a_graph_takes_it_in_every_form(form):
+    graph = FORMS[form]()
+    assert rg.pprint(graph) == "x + 1\nx"
+    assert rg.dprint(graph).count("x float64") == 2
+    assert rg.latex(graph) == rg.latex([x + 1, x])
+    assert repr(rg.draw(graph)) == "<drawing of 2 nodes>"
+    assert rg.cost(graph).flops == rg.cost([x + 1, x]).flops
+    assert "x + 1" in rg.source(graph)
+    assert not rg.why_not(graph, "log1p_addo").fired
+
+
+@pytest.mark.parametrize("read", [rg.pprint, rg.latex, rg.draw, rg.cost, rg.source])
+def test_a_traced_function_has_a_graph_for_each_signature(read):
+    with pytest.raises(ArgumentError, match="has a graph for each signature") as caught:
+        read(rg.jit(lambda v: v + 1))
+    assert "f.graph(*arguments)" in caught.value.fix

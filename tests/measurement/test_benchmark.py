@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.errors import ArgumentError
+from relgraph.errors import ArgumentError, RelgraphError
 
 BUDGET = 0.3
 
@@ -136,14 +136,23 @@ x = rg.vector("x", shape=("n",))
     [
         (lambda: rg.benchmark(x + 1, budget=BUDGET), "Pass sizes={'n': 1000}"),
         (lambda: rg.benchmark(x + 1, sizes={"m": 3}), "no input has a size 'm'"),
-        (lambda: rg.benchmark(x + 1, sizes={"n": 0}), "an integer from 1, not 0"),
+        (lambda: rg.benchmark(x + 1, sizes={"n": 0}), "a positive integer, not 0"),
+        (lambda: rg.benchmark(x + 1, sizes={"n": []}), "the list of sizes n is empty"),
         (lambda: rg.benchmark(x + 1, sizes=3), 'Write sizes={"n": 1000}'),
-        (lambda: rg.benchmark(x + 1, sizes={"n": 3}, peers="theano"), "there is no peer 'theano'"),
-        (lambda: rg.benchmark(x + 1, sizes={"n": 3}, budget=0), "seconds above 0, not 0"),
-        (lambda: rg.benchmark(x + 1, arrays=[1, 2]), "the arrays are not those of the inputs"),
-        (lambda: rg.benchmark(x + 1, arrays={"y": 1}), "the arrays are not those of the inputs"),
-        (lambda: rg.benchmark(np.exp), "needs its arguments"),
-        (lambda: rg.benchmark(3), "the graph is an int"),
+        (
+            lambda: rg.benchmark(x + 1, sizes={"n": 3}, peers="theano"),
+            "there is no peer called 'theano'",
+        ),
+        (lambda: rg.benchmark(x + 1, sizes={"n": 3}, peers=3), "there is no peer that is an int"),
+        (
+            lambda: rg.benchmark(x + 1, sizes={"n": 3}, budget=0),
+            "a positive number of seconds, not 0",
+        ),
+        (lambda: rg.benchmark(x + 1, arrays=[1, 2]), "2 positional arguments for 1 input"),
+        (lambda: rg.benchmark(x + 1, arrays={"y": 1}), "no input is called 'y'"),
+        (lambda: rg.benchmark(x + 1, arrays=[]), "no value for the input 'x'"),
+        (lambda: rg.benchmark(np.exp), "needs arguments"),
+        (lambda: rg.benchmark(3), "this is an int, not a graph"),
         (lambda: rg.benchmark(rg.vector("u") + 1), "Pass arrays="),
     ],
 )
@@ -151,3 +160,12 @@ def test_wrong_arguments_raise(call, words):
     with pytest.raises(ArgumentError) as error:
         call()
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("array", [np.ones(3) * 1j, np.array(["a"])])
+def test_arrays_are_converted_as_in_a_call(array):
+    with pytest.raises(RelgraphError) as error:
+        rg.benchmark(x + 1, arrays=[array], budget=BUDGET)
+    with pytest.raises(type(error.value)) as called:
+        rg.function([x], x + 1)(array)
+    assert str(error.value) == str(called.value)

@@ -14,6 +14,7 @@ def test_a_benchmark_is_a_table_with_its_verdict():
     assert bundle["text/plain"] == str(result)
     assert "<table>" in bundle["text/html"]
     assert result.verdict in bundle["text/html"]
+    assert "n = 50" in bundle["text/html"]
 
 
 def test_a_profile_has_its_picture_above_its_text():

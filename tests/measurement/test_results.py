@@ -69,7 +69,6 @@ n = 10
             a call     +-  times as fast  first call  flops  bytes  kernels  calls     ULP
 as written    1 ms  10 µs           1.00      500 ms  1,200    800        1      0
 rewritten     1 ms  10 µs           2.50      500 ms  1,200    800        1      0  3 of 9
-
 The rewritten graph is 2.5 times as fast as written.
 jax is left out: it is not installed"""
 

@@ -3,6 +3,7 @@
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import relgraph as rg
@@ -39,6 +40,10 @@ x, y, x1, alpha, beta_2, scale = rg.vectors("x y x1 alpha beta_2 scale", shape=(
         (rg.sum(A, axis=0), r"\operatorname{sum}_{\text{axis=-2}}\left(A\right)"),
         (rg.exp(x1) + alpha, r"\operatorname{exp}\left(x_{1}\right) + \alpha"),
         (beta_2 + scale, r"\beta_{2} + \mathrm{scale}"),
+        (rg.vector("α_1", "n") + rg.vector("ψ", "n"), r"\alpha_{1} + \psi"),
+        (rg.vector("a_", "n") - rg.vector("a", "n"), r"\mathrm{a\_} - a"),
+        (x + np.inf, r"x + \infty"),
+        (x * np.nan + rg.vector("inf", "n"), r"x \cdot \text{nan} + \mathrm{inf}"),
         (x + 1e-5, r"x + 10^{-5}"),
         (x * 2.5e10, r"x \cdot 25000000000"),
         (x <= y, r"x \le y"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from relgraph.api.argument_conversion import array_of
 from relgraph.api.out_arguments import overlaps_itself
-from relgraph.api.tracing.arguments import Leaves
 from relgraph.api.tracing.tracer import Tracer
 from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.node import Input
@@ -39,21 +40,24 @@ class Updates:
     def __bool__(self) -> bool:
         return bool(self.indices) or self.by_order
 
-    def aliases(self, leaves: Leaves) -> dict[int, int]:
+    def aliases(
+        self, arrays: Sequence[Any], others: Mapping[int, Any] = MappingProxyType({})
+    ) -> dict[int, int]:
         """Return the index of the first occurrence of each array that is passed several times.
 
         Parameters
         ----------
-        leaves : Leaves
+        arrays : sequence of array
             The arguments of a call.
+        others : mapping of int to object
+            The arguments that are not NumPy arrays, by the index of the array converted from each.
 
         Raises
         ------
         ArgumentError
             For an array that cannot be changed, or that overlaps another one in part.
         """
-        arrays = leaves.arrays
-        self._check(leaves)
+        self._check(arrays, others)
         aliases: dict[int, int] = {}
         for i, name in zip(self.indices, self.names, strict=True):
             for j, other in enumerate(arrays):
@@ -70,9 +74,9 @@ class Updates:
                 aliases[second] = min(first, aliases.get(second, first))
         return aliases
 
-    def _check(self, leaves: Leaves) -> None:
+    def _check(self, arrays: Sequence[Any], others: Mapping[int, Any]) -> None:
         for i, name in zip(self.indices, self.names, strict=True):
-            array, original = leaves.arrays[i], leaves.others.get(i)
+            array, original = arrays[i], others.get(i)
             reason = ""
             if not isinstance(array, np.ndarray):
                 reason = "is a Dask array"
@@ -89,14 +93,14 @@ class Updates:
                     {"array": f"{array.dtype}, shape {array.shape}"},
                     "Pass a writable NumPy array, such as a copy.",
                 )
-        if self.by_order and not all(x.flags.c_contiguous for x in leaves.arrays):
+        if self.by_order and not all(x.flags.c_contiguous for x in arrays):
             raise ArgumentError(
                 "the traced function writes to arrays that it reshapes, and an argument is not in "
                 "C order, so that NumPy may make copies where the trace has views",
                 fix="Pass np.ascontiguousarray(x), or write x.reshape(shape).copy().",
             )
 
-    def written(self, values: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+    def written(self, values: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
         """Write new elements to the arguments, and return all values.
 
         Parameters
@@ -107,18 +111,22 @@ class Updates:
             The arguments.
         """
         targets = [arrays[i] for i in self.indices]
-        destinations = [*targets, *[None] * (len(values) - len(targets))]
+        if len(values) == len(targets) and all(map(operator.is_, values, targets)):
+            return values
         # A program may return values in the memory of arguments that it may overwrite.
-        safe = [
-            x.copy()
-            if isinstance(x, np.ndarray)
-            and any(np.may_share_memory(x, t) for t in targets if t is not target)
-            else x
-            for x, target in zip(values, destinations, strict=True)
-        ]
-        with np.errstate(over="ignore"):
-            for x, target in zip(safe, targets, strict=False):
-                if x is not target:
+        safe = list(values)
+        for i, x in enumerate(values):
+            for j, target in enumerate(targets):
+                if i != j and isinstance(x, np.ndarray) and np.may_share_memory(x, target):
+                    safe[i] = x.copy()
+                    break
+        for x, target in zip(safe, targets, strict=False):
+            if x is target:
+                continue
+            if x.dtype == target.dtype:
+                np.copyto(target, x)
+            else:
+                with np.errstate(over="ignore"):
                     np.copyto(target, x, casting="same_kind")
         return safe
 

@@ -41,6 +41,7 @@ def assign(x: Tracer, key: Any, value: Any) -> None:
             {"scalar": x.node},
             "Make an array of one number with np.zeros(()), or np.zeros(1).",
         )
+    x._storage.check_body()
     if is_known((x, key, value)):
         array = values_of(x)
         assert array is not None
@@ -118,6 +119,7 @@ def write(x: Tracer, node: Variable) -> None:
     _check_shape(node.type.shape, shape)
     check_writable(x._steps)
     storage = x._storage
+    storage.check_body()
     if storage.by_order and running():
         running()[-1].by_order = True
     is_whole = node.type.shape == shape

@@ -23,7 +23,6 @@ from relgraph.ir.types import TensorType
 Program = TypeVar("Program")
 Number = bool | int | float
 NUMBERS = (bool, int, float)
-Steps = list[Callable[[list[Any]], Any]]
 
 
 def answer_key(answer: Any) -> Hashable:
@@ -42,13 +41,46 @@ def answer_key(answer: Any) -> Hashable:
     return (type(answer), answer.hex() if type(answer) is float else answer)
 
 
+@record
+class Slot:
+    """A slot of the trace, as an operand of a step."""
+
+    slot: int
+
+
+@record(eq=False)
+class Step:
+    """One computation with numbers."""
+
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+
+    def __call__(self, slots: Sequence[Any]) -> Any:
+        """Return the result; operands that are slots are read from ``slots``."""
+        return self.function(*[slots[x.slot] if type(x) is Slot else x for x in self.operands])
+
+
+@record
+class Within:
+    """The test whether an int is in a range."""
+
+    low: int
+    high: int
+
+    def __call__(self, value: int) -> bool:
+        return self.low <= value <= self.high
+
+
+Steps = list[Step]
+
+
 @dataclass(slots=True)
 class Branch(Generic[Program]):
     """Steps of a trace up to a question, with a branch for each answer; or up to the end.
 
     Attributes
     ----------
-    steps : list of callable
+    steps : list of Step
         Each computes the next slot from those before it.
     asked : int
         The slot whose value the function inspects; -1 at the end of the trace.
@@ -109,6 +141,7 @@ class NumberTrace(Generic[Program]):
         self._taken: set[str] = set()
         self._known: set[int] = set()
         self._steps: Steps = []
+        self._results: dict[Hashable, int] = {}
         self._asked: list[tuple[Steps, int]] = []
 
     def new_name(self, name: str) -> str:
@@ -125,7 +158,7 @@ class NumberTrace(Generic[Program]):
         return name
 
     def step(self, function: Callable[..., Any], *operands: Any) -> int:
-        """Record one computation, and return the slot of its result.
+        """Record one computation, unless it is a repeated one, and return the slot of its result.
 
         Parameters
         ----------
@@ -134,10 +167,13 @@ class NumberTrace(Generic[Program]):
         *operands : Slot or object
             Slots, and values that are the same in every call.
         """
-        value = function(*(self.slots[x.slot] if type(x) is Slot else x for x in operands))
-        self._steps.append(_step(function, operands))
-        self.slots.append(value)
-        return len(self.slots) - 1
+        key = (function, *(x if type(x) is Slot else answer_key(x) for x in operands))
+        if key not in self._results:
+            step = Step(function, operands)
+            self.slots.append(step(self.slots))
+            self._steps.append(step)
+            self._results[key] = len(self.slots) - 1
+        return self._results[key]
 
     def ask(self, slot: int) -> Any:
         """Return the value of a slot; the trace holds for this answer only."""
@@ -173,7 +209,9 @@ class NumberTrace(Generic[Program]):
             dtype = np.result_type(*dtypes, kind(0))
         known = slot in self._known
         if kind is int and not known:
-            known = not self.ask(self.step(_fits(dtype), Slot(slot)))
+            info = np.iinfo(dtype if dtype.kind in "iu" else "int64")
+            within = Within(int(info.min), int(info.max))
+            known = not self.ask(self.step(within, Slot(slot)))
         if known:
             return as_variable(as_literal(self.ask(slot)), dtypes)
         operand = self.inputs.get((slot, dtype))
@@ -189,6 +227,12 @@ class NumberTrace(Generic[Program]):
     def path(self) -> list[Hashable]:
         """The answers that led to the end, by their keys."""
         return [answer_key(self.slots[asked]) for _, asked in self._asked]
+
+    @property
+    def questions(self) -> list[tuple[Steps, int]]:
+        """The steps up to each value that the function inspects, and its slot; then the rest, and
+        -1."""
+        return [*self._asked, (self._steps, -1)]
 
     def graft(self, root: Branch[Program] | None, program: Program) -> Branch[Program]:
         """Add the recorded steps to the branches of earlier traces.
@@ -248,33 +292,3 @@ def prune(
         del branches[key]
         if branches:
             return
-
-
-@record
-class Slot:
-    """A slot of the trace, as an operand of a step."""
-
-    slot: int
-
-
-def _step(function: Callable[..., Any], operands: tuple[Any, ...]) -> Callable[[list[Any]], Any]:
-    """Return a step that reads its operands from the slots."""
-    if len(operands) == 1:
-        (x,) = operands
-        i = x.slot
-        return lambda slots: function(slots[i])
-    x, y = operands
-    if type(x) is Slot and type(y) is Slot:
-        i, j = x.slot, y.slot
-        return lambda slots: function(slots[i], slots[j])
-    if type(x) is Slot:
-        i = x.slot
-        return lambda slots: function(slots[i], y)
-    j = y.slot
-    return lambda slots: function(x, slots[j])
-
-
-def _fits(dtype: np.dtype[Any]) -> Callable[[int], bool]:
-    info = np.iinfo(dtype if dtype.kind in "iu" else "int64")
-    low, high = int(info.min), int(info.max)
-    return lambda value: low <= value <= high

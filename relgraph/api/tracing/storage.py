@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 from weakref import WeakSet, ref
@@ -36,6 +37,10 @@ from relgraph.ops.shape import BroadcastTo, reshape
 Array = np.ndarray[Any, Any]
 
 
+BODY: ContextVar[object | None] = ContextVar("BODY", default=None)
+"""What stands for the body of a loop while its function is traced."""
+
+
 class Storage:
     """The memory that an array of a trace shares with its views.
 
@@ -55,11 +60,14 @@ class Storage:
         which, because it does not know the order of the elements.
     """
 
-    __slots__ = ("__weakref__", "_node", "_reshaped", "_value", "_writes", "c_order", "unsure")
+    __slots__ = (
+        "__weakref__", "_body", "_node", "_reshaped", "_value", "_writes", "c_order", "unsure",
+    )  # fmt: skip
 
     def __init__(
         self, node: Variable | None = None, value: Array | None = None, *, c_order: bool = False
     ) -> None:
+        self._body = BODY.get()
         self._node = node
         self._value = value
         self._writes: _Writes | None = None
@@ -90,6 +98,15 @@ class Storage:
         assert self._node is not None
         assert isinstance(self._node.type, TensorType)
         return self._node.type
+
+    def check_body(self) -> None:
+        """Raise ArgumentError if the body of a loop writes to an array from outside of it."""
+        if self._body is not BODY.get():
+            raise ArgumentError(
+                "the function of a loop writes to an array from outside of it",
+                {"array": f"{self.node} : {self.type}"},
+                "Carry the array, and return it as part of the next value; or write to a copy.",
+            )
 
     def relate(self, other: Any) -> None:
         """Record an array that is a view or a copy of this one, by the order of elements."""

@@ -112,7 +112,7 @@ def recorded(function: Callable[..., Any], *operands: Any) -> Any:
     steps = [Slot(x._slot) if type(x) is WeakScalar else x for x in operands]
     try:
         if function is operator.pow:  # int or float or complex, by the values
-            kind = trace.ask(trace.step(lambda x, y: type(x**y), *steps))
+            kind = trace.ask(trace.step(type, Slot(trace.step(function, *steps))))
             if kind not in NUMBERS:
                 return function(*map(number_of, operands))
         return WeakScalar(trace, trace.step(function, *steps))

@@ -7,7 +7,9 @@ loops over: those of its result, and those that it reduces.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import nan, prod
 from typing import Any, Literal, NamedTuple
 
@@ -127,11 +129,14 @@ def placement(
         For an op that needs a larger one; the message names the axis.
     """
     placed: dict[Variable, Placed] = {}
+    read = Counter[Chunks]()  # the bytes of the inputs in each division of an axis
+    for x, blocks in sources.items():
+        read.update(dict.fromkeys([c for c in blocks if len(c) > 1], _bytes(x)))
     for node in order:
         if node in sources:
             placed[node] = Placed(node, "input", lettered(sources[node]), sources[node])
         else:
-            placed[node] = _Op(node, placed).placed(by_dask, limit, usual)
+            placed[node] = _Op(node, placed, read).placed(by_dask, limit, usual)
     return placed
 
 
@@ -147,8 +152,11 @@ def lettered(blocks: Blocks) -> Axes:
 class _Op:
     """An application of an op to operands whose placement is known."""
 
-    def __init__(self, node: Variable, placed: Mapping[Variable, Placed]) -> None:
+    def __init__(
+        self, node: Variable, placed: Mapping[Variable, Placed], read: Mapping[Chunks, int]
+    ) -> None:
         self.node = node
+        self.read = read
         self.operands = [placed[x] for x in node.inputs]
         self.rule = subscripts(node)
         self.places: _Places = {}
@@ -185,13 +193,18 @@ class _Op:
                 if any([len(chunks) > 1 for chunks in given]):
                     joined.append(label)
             else:
-                self.chunks[label] = min(given, key=lambda c: self._moved(places, c))
+                self.chunks[label] = min(given, key=partial(self._moved, places))
         return joined
 
-    def _moved(self, places: list[tuple[int, int]], chunks: Chunks) -> int:
-        """Return the bytes of the operands that are not in these blocks."""
+    def _moved(self, places: list[tuple[int, int]], chunks: Chunks) -> tuple[int, int]:
+        """Return how bad it is to move operands to these blocks.
+
+        Data in other blocks than the largest inputs could not be read in the same pass.  What
+        counts then are the bytes of the operands that move.
+        """
         others = {i for i, axis in places if self.operands[i].blocks[axis] != chunks}
-        return sum([_bytes(self.node.inputs[i]) for i in others])
+        moved = sum([_bytes(self.node.inputs[i]) for i in others])
+        return -self.read.get(chunks, 0), moved
 
     def _windows(self) -> list[Label]:
         """Let slices follow their operand; return the labels that must be joined for others."""

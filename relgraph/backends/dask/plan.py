@@ -14,6 +14,7 @@ from relgraph.backends.dask.centred import with_centred
 from relgraph.backends.dask.dask_functions import Shapes
 from relgraph.backends.dask.placement import Blocks, Placed, Read, lettered, placement
 from relgraph.backends.dask.regions import Region, regions
+from relgraph.backends.dask.scatters import with_scatters
 from relgraph.backends.dask.static_sizes import with_static_sizes
 from relgraph.backends.dask.tall_factor import with_tall_factors
 from relgraph.backends.dask.tasks import Task
@@ -178,6 +179,8 @@ def plan_of(graph: FunctionGraph, backend: NumbaBackend, blocks: Sequence[Blocks
     """Return the plan of a graph for inputs in these blocks."""
     shapes = [tuple(map(sum, x)) for x in blocks]
     graph = with_tall_factors(with_static_sizes(without_assumptions(graph), shapes))
+    placed = _placement(graph, blocks, inf)
+    graph = with_scatters(graph, frozenset([x for x, p in placed.items() if p.grid]))
     placed = _placement(graph, blocks, inf)
     graph = with_centred(graph, {x for x, p in placed.items() if _has_divided_rows(p)})
     while True:

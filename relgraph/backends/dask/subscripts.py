@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any
 
 from relgraph.backends.dask.centred import JOINED, Centred
+from relgraph.backends.dask.scatters import is_scatter
 from relgraph.backends.dask.tall_factor import TallFactor, stacked
 from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Variable
@@ -328,6 +329,10 @@ def _update(node: Variable) -> Subscripts:
     key_labels = [tuple([next(fresh) for _ in range(k.ndim)]) for k in keys]
     whole = frozenset(k for k, all_ in zip(labels, full, strict=True) if not all_)
     own = frozenset(k for k in of_part if k is not None and k not in labels)
+    if is_scatter(node) and len(keys) == 1 == keys[0].ndim:
+        (key,) = [k for k in of_part if k in own]
+        update: Any = node.op
+        return Subscripts((labels, values, (key,)), labels, whole, update.combiner)
     return Subscripts((labels, values, *key_labels), labels, whole | own | _all(*key_labels))
 
 

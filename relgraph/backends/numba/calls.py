@@ -38,6 +38,7 @@ from relgraph.backends.numba.launch import (
 )
 from relgraph.errors import CompileError
 from relgraph.ir.records import record
+from relgraph.ir.types import DTYPES
 
 # Below, `self.data + 8 * i` is an entry of the table.  After Python's 16-byte header, a NumPy array
 # holds data, ndim (32 bits), dimensions and strides.
@@ -239,12 +240,18 @@ def builtin(
     return function
 
 
+def _inside(scalar: Any) -> bytes:
+    """Return what lies behind Python's header: the element of a scalar."""
+    return ctypes.string_at(id(scalar) + 16, np.asarray(scalar).itemsize)
+
+
 @lru_cache(maxsize=1)
 def _checked() -> None:
-    """Raise CompileError unless arrays have the memory layout that the trampoline expects."""
+    """Raise CompileError unless arrays and scalars lie in memory as machine code expects."""
     array = np.arange(6.0).reshape(2, 3)[:, ::2]
     words = (ctypes.c_int64 * 9).from_address(id(array))
     strides = (ctypes.c_int64 * 2).from_address(words[5])
+    scalars = [0.1, *(np.dtype(name).type(1) for name in DTYPES)]
     if (
         words[1] != id(np.ndarray)
         or words[2] != array.ctypes.data
@@ -253,9 +260,10 @@ def _checked() -> None:
         or words[7] != id(array.dtype)
         or words[8] & 0xFFFFFFFF != array.flags.num
         or tuple(strides) != array.strides
+        or any(_inside(x) != np.asarray(x).tobytes() for x in scalars)
     ):
         raise CompileError(
-            "arrays do not lie in memory as the CPU backend takes them to",
+            "arrays or scalars do not lie in memory as the CPU backend takes them to",
             {"numpy": np.__version__},
             "Use target='numpy' with this build of Python and NumPy.",
         )

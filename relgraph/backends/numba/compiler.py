@@ -161,7 +161,8 @@ class NumbaProgram(Program):
         )
         self._outputs = graph.outputs
         new_values = {x for step in schedule.steps if is_new(step) for x in step.results}
-        self._fresh = new_values.issuperset(map(owner, graph.outputs)) and not self._donated
+        self._new = new_values.issuperset(map(owner, graph.outputs))
+        self._fresh = self._new and not self._donated
         allocated = {x for step in schedule.steps if has_own_buffer(step) for x in step.results}
         self._placed = self._fresh and allocated.issuperset(graph.outputs)
         self._silent = any(isinstance(x, Call) and not is_view(x.node) for x in self.steps)
@@ -244,13 +245,20 @@ class NumbaProgram(Program):
 
     def quick(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
         """Return the test and the main function, if it knows that its results are new arrays."""
-        if not self._fresh:
+        if not self._new:
             return None
         with span("direct call"):
             direct = self._direct(self._written)
         if direct is None:
             return None
-        self._quick = kernels.guard(wanted, [*equal, *direct.pairs]), direct.run
+        run = direct.run
+        test = kernels.guard(
+            wanted,
+            [*equal, *direct.pairs],
+            dict.fromkeys(self._donated, ()),
+            numbers=isinstance(run, BuiltinFunctionType),
+        )
+        self._quick = test, run
         return self._quick
 
     def quick_into(self, wanted: Wanted, equal: Sequence[Pair]) -> Direct | None:
@@ -258,7 +266,10 @@ class NumbaProgram(Program):
         if not self._placed or (direct := self._direct(self._write_into(), True)) is None:
             return None
         places = [(np.dtype(x.type.dtype.name), x.ndim) for x in self._outputs]
-        same = [() if k in direct.early else inputs for k, inputs in enumerate(self._in_place())]
+        same = {
+            len(wanted) + k: () if k in direct.early else inputs
+            for k, inputs in enumerate(self._in_place())
+        }
         return kernels.guard([*wanted, *places], [*equal, *direct.pairs], same), direct.run
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
@@ -278,6 +289,8 @@ class NumbaProgram(Program):
         function = namespace["main"]
         if self._silent:  # a graph computes inf and NaN without warnings
             function = numpy_api.silent(function)
+        if self._donated:
+            return _Direct(_released(function, len(self._outputs) == 1), pairs)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
             loops = {x: namespace[name] for name, x in main.calls.items()}
@@ -289,6 +302,8 @@ class NumbaProgram(Program):
         function = self._where_checks_fail(main, text, namespace, loops) or function
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
+        if not into and any(x.ndim == 0 for x in main.graph.inputs):
+            function = _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
         return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
 
     def _products(self) -> dict[Variable, LoopCall]:
@@ -331,6 +346,7 @@ class NumbaProgram(Program):
             write(),
             self.steps,
             self._schedule,
+            choices,
             lambda main: self._run(main, self._usable(arrays)),
         )
 
@@ -339,6 +355,18 @@ class NumbaProgram(Program):
     ) -> Callable[..., Any] | None:
         """Return the call in machine code; None if the main function is Python code."""
         return kernels.entry(test, run, other) if isinstance(run, BuiltinFunctionType) else None
+
+
+def _of_arrays(function: Callable[..., Any], dtypes: Sequence[Any]) -> Callable[..., Any]:
+    """Return a main function that takes scalars and Python numbers, too."""
+    return lambda *values: function(*map(np.asarray, values, dtypes))
+
+
+def _released(function: Callable[..., Any], single: bool) -> Callable[..., Any]:
+    """Return a main function that copies results which are part of the memory of an argument."""
+    if single:
+        return lambda *arrays: released((function(*arrays),), ())[0]
+    return lambda *arrays: tuple(released(function(*arrays), ()))
 
 
 def _laid_out(

@@ -41,9 +41,10 @@ from relgraph.lowering.loops.nodes import (
 )
 from relgraph.lowering.refs import Ref
 
+LONG = 16  # iterations of a loop that LLVM would write out before it looks for vectors
+LANES = 8  # iterations of a loop that is a vector or two
+FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
-# LLVM would write out a loop of so many iterations, instead of running it on vectors.
-LANES, NOT_UNROLLED = 8, '!"llvm.loop.unroll.disable"'
 _TRUTHS = {"and": "and", "or": "or"}
 
 
@@ -173,8 +174,8 @@ class _Printer(Expressions):
         if s.apart and not any(isinstance(x, Loop | While | If | Call) for x in s.body):
             self.group = self.module.node("")
             accesses = self.module.node(f'!"llvm.loop.parallel_accesses", {self.group}')
-            lanes = f", {self.module.node(NOT_UNROLLED)}" if _count(s) == LANES else ""
-            end = f", !llvm.loop {self.module.node(f'SELF, {accesses}{lanes}')}"
+            rolled = self._rolled(s)
+            end = f", !llvm.loop {self.module.node(f'SELF, {accesses}{rolled}')}"
         self.body(s.body)
         ends = [self.text(c.next) for c in s.carried]
         self.group = outside
@@ -193,6 +194,18 @@ class _Printer(Expressions):
             f"  br label %head.{k}{end}",
         ]
         self.label(f"exit.{k}")
+
+    def _rolled(self, s: Loop) -> str:
+        """Return what keeps a loop from being written out before it runs on vectors.
+
+        The loop over vectors that LLVM makes of it may be written out.
+        """
+        if isinstance(s.high, Const) and (s.high.value >= LONG or s.high.value == LANES):
+            node = self.module.node
+            done = node('!"llvm.loop.isvectorized", i32 1')
+            whole = node('!"llvm.loop.unroll.disable"')
+            return f", {whole}, {node(f'{FOLLOWUP}, {done}')}"
+        return ""
 
     def _while(self, s: While) -> None:
         self.counter += 1
@@ -300,12 +313,6 @@ class _Printer(Expressions):
         return self.emit(
             f"getelementptr inbounds {memory_type(buffer.dtype)}, ptr %{buffer.name}, i64 {offset}"
         )
-
-
-def _count(s: Loop) -> int | None:
-    """Return the number of iterations of a loop, if it is constant."""
-    constant = isinstance(s.low, Const) and isinstance(s.high, Const)
-    return s.high.value - s.low.value if constant else None  # type: ignore[attr-defined]
 
 
 def _literal(x: Op) -> Any:

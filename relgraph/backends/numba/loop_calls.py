@@ -80,7 +80,8 @@ class LoopCall:
         except (ValueError, IndexError, OverflowError) as error:
             if isinstance(error, RelgraphError):
                 raise
-            return self._defined(*operands)  # type: ignore[no-any-return]
+            results: tuple[Array, ...] = self._defined(*operands)
+            return results
 
 
 def _ready(x: Any) -> Array:

@@ -20,17 +20,21 @@ from relgraph.backends.numba.launch import LAUNCH
 from relgraph.backends.numba.native_memory import ALLOCATION, COUNTS, LINE, NOT
 from relgraph.backends.numba.native_steps import STEP_FUNCTIONS
 from relgraph.backends.numba.tape_layout import (
+    ARGUMENT,
     ARGUMENTS,
+    ARRAY_TYPE,
     AS_SCALAR,
     CONSTANTS,
     COUNT,
     HEAD,
+    INTEGER,
     MAIN,
     MEMORY,
     NONE,
     NUMBER,
     RESULTS,
     RESULTS_AT,
+    SINGLE,
     STEPS,
     TERM,
     TERMS,
@@ -97,20 +101,64 @@ done:
 }}
 """
 
-_VALUES = """
+_VALUES = f"""
+; Where the element of a scalar or a Python number is: in the object, or, converted, in %own.
+define internal ptr @number(ptr %tape, i64 %at, ptr %object, ptr %type,
+                            ptr %own) noinline optsize {{
+entry:
+  %inside = getelementptr i8, ptr %object, i64 16
+  %type.n = ptrtoint ptr %type to i64
+  %scalar = call i64 @entry_of(ptr %tape, i64 %at)
+  %is.scalar = icmp eq i64 %type.n, %scalar
+  br i1 %is.scalar, label %held, label %other
+other:
+  %form.at = add i64 %at, 1
+  %form = call i64 @entry_of(ptr %tape, i64 %form.at)
+  switch i64 %form, label %held [ i64 {INTEGER}, label %integer
+                                  i64 {SINGLE}, label %single ]
+integer:
+  %value = call i64 @PyLong_AsLongLong(ptr %object)
+  store i64 %value, ptr %own, align 8
+  ret ptr %own
+single:
+  %double = load double, ptr %inside, align 8
+  %rounded = fptrunc double %double to float
+  store float %rounded, ptr %own, align 8
+  ret ptr %own
+held:
+  ret ptr %inside
+}}
+
 ; Where the elements of arguments and constants are.
 define internal void @read_values(ptr %tape, ptr %args, i64 %nargs, i64 %at, i64 %constants,
-                                  ptr %values) optsize {
+                                  ptr %values, ptr %numbers) optsize {{
 entry:
+  %each = mul i64 %nargs, {ARGUMENT}
+  %constants.at = add i64 %at, %each
+  %type.n = call i64 @entry_of(ptr %tape, i64 {ARRAY_TYPE})
+  %array.type = inttoptr i64 %type.n to ptr
   br label %argument
 argument:
   %a = phi i64 [ 0, %entry ], [ %a.next, %argument.set ]
   %a.more = icmp slt i64 %a, %nargs
-  br i1 %a.more, label %argument.set, label %constant
-argument.set:
+  br i1 %a.more, label %argument.read, label %constant
+argument.read:
   %object.at = getelementptr ptr, ptr %args, i64 %a
   %object = load ptr, ptr %object.at, align 8
-  %data = call ptr @field(ptr %object, i64 16)
+  %type = call ptr @field(ptr %object, i64 8)
+  %is.array = icmp eq ptr %type, %array.type
+  br i1 %is.array, label %array, label %number
+array:
+  %array.data = call ptr @field(ptr %object, i64 16)
+  br label %argument.set
+number:
+  %before = mul i64 %a, {ARGUMENT}
+  %a.at = add i64 %at, %before
+  %own = getelementptr i64, ptr %numbers, i64 %a
+  %number.data = call ptr @number(ptr %tape, i64 %a.at, ptr %object, ptr %type, ptr %own)
+  br label %argument.set
+argument.set:
+  %data = phi ptr [ %array.data, %array ], [ %number.data, %number ]
   %a.place = getelementptr ptr, ptr %values, i64 %a
   store ptr %data, ptr %a.place, align 8
   %a.next = add i64 %a, 1
@@ -120,7 +168,7 @@ constant:
   %c.more = icmp slt i64 %c, %constants
   br i1 %c.more, label %constant.set, label %done
 constant.set:
-  %c.at = add i64 %at, %c
+  %c.at = add i64 %constants.at, %c
   %address = call i64 @entry_of(ptr %tape, i64 %c.at)
   %value = add i64 %nargs, %c
   %c.place = getelementptr i64, ptr %values, i64 %value
@@ -129,7 +177,7 @@ constant.set:
   br label %constant
 done:
   ret void
-}
+}}
 """
 
 _RESULTS = f"""
@@ -204,14 +252,17 @@ read:
   %all = add i64 %made, %views
   %terms = alloca i64, i64 %terms.count
   %values = alloca i64, i64 %all
+  %numbers = alloca i64, i64 %nargs
   %objects = alloca ptr, i64 %count
   %terms.length = mul i64 %terms.count, {TERM}
-  %constants.at = add i64 %terms.length, {HEAD}
+  %arguments.at = add i64 %terms.length, {HEAD}
+  %arguments.length = mul i64 %nargs, {ARGUMENT}
+  %constants.at = add i64 %arguments.at, %arguments.length
   %memory.at = add i64 %constants.at, %constants
   %own = getelementptr i64, ptr %values, i64 %known
   call void @read_sizes(ptr %tape, ptr %args, i64 %terms.count, ptr %terms)
-  call void @read_values(ptr %tape, ptr %args, i64 %nargs, i64 %constants.at, i64 %constants,
-                         ptr %values)
+  call void @read_values(ptr %tape, ptr %args, i64 %nargs, i64 %arguments.at, i64 %constants,
+                         ptr %values, ptr %numbers)
   %total = call i64 @measure(ptr %tape, ptr %args, i64 %memory.at, i64 %count, ptr %terms,
                              ptr %own, ptr %objects)
   %large = icmp ugt i64 %total, {LARGE}  ; or {NOT}, which is the largest number without a sign

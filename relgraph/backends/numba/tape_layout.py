@@ -6,6 +6,7 @@ holds a head, followed by
 * five integers for each term, which is a size or a position: an argument and its axis; -1 and the
   number; or FIRST or COUNT, an earlier term, and the bounds of a slice of an axis of that size, of
   which the term is the first position or the number of elements;
+* two integers for each argument: its scalar type, and how a Python number becomes its element;
 * the addresses of the elements of the constants;
 * for each value in memory its kind, its item size, a field of the kind (the dtype object of a
   RESULT, the argument of a PLACE, which is an out argument), its rank, a term for each axis, and
@@ -50,16 +51,19 @@ MAIN, NONE, ARRAY_TYPE, NEW, AS_SCALAR, SETTINGS = range(8, 14)
 HEAD = 14
 
 TERM = 5  # integers for each term
+ARGUMENT = 2  # integers for each argument
+DOUBLE, SINGLE, INTEGER = range(3)  # elements that Python numbers become
 NUMBER, FIRST, COUNT = -1, -2, -3  # kinds of terms that are not the size of an argument
 TEMPORARY, RESULT, PLACE = range(3)  # kinds of memory
 RUN, EQUAL, WITHIN, SOME, LONE, VIEW, DOT, COPY = range(8)  # kinds of steps
 
 
 class Tape:
-    """A builder of bytecode; ``arguments`` counts the parameters, including out arguments."""
+    """A builder of bytecode; ``dtypes`` are those of the parameters, including out arguments."""
 
-    def __init__(self, arguments: int) -> None:
-        self.arguments = arguments
+    def __init__(self, dtypes: Sequence[np.dtype[Any]]) -> None:
+        self.arguments = len(dtypes)
+        self._dtypes = dtypes
         self.views = 0
         self._terms: dict[tuple[int, ...], int] = {}
         self._constants: list[Array] = []
@@ -148,6 +152,9 @@ class Tape:
         or None if they are out arguments.  ``kept`` holds further objects that the table points to.
         """
         body = [number for term in self._terms for number in term]
+        for dtype in self._dtypes:
+            form = INTEGER if dtype.kind != "f" else SINGLE if dtype.itemsize == 4 else DOUBLE
+            body += [id(dtype.type), form]
         body += [x.ctypes.data for x in self._constants]
         body += [number for entry in self._memory for number in entry]
         body += self._steps

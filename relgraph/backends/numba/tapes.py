@@ -101,7 +101,7 @@ class Taped:
         self.position = {x: i for i, x in enumerate(graph.inputs)}
         places = graph.outputs if into else ()
         self.places = {x: len(graph.inputs) + k for k, x in enumerate(places)}
-        self.tape = Tape(len(graph.inputs) + len(places))
+        self.tape = Tape([np.dtype(dtype_name(x)) for x in (*graph.inputs, *places)])
         self.numbers: dict[Any, tuple[str, int]] = {}
         self._terms: dict[Variable, list[int]] = {}  # the sizes of views
         self._firsts: dict[Variable, list[tuple[int, int]]] = {}  # of parts: positions and axes

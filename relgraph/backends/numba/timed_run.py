@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.main_source import MainText
@@ -17,6 +17,9 @@ from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
 from relgraph.lowering.buffers import Plan
 from relgraph.lowering.kernels import Call, Kernel, Step
+
+if TYPE_CHECKING:
+    from relgraph.backends.numba.compiler import NumbaBackend
 
 
 class TimedText(MainText):
@@ -66,6 +69,7 @@ class TimedRun:
         main: TimedText,
         steps: list[Step],
         schedule: Schedule,
+        backend: NumbaBackend,
         call: Callable[[Callable[..., Any]], Any],
     ) -> None:
         self.graph = main.graph
@@ -76,7 +80,7 @@ class TimedRun:
         ]
         self.seconds = [0.0] * len(steps)
         self.allocated: list[int] = []
-        namespace = namespace_of(main, schedule.functions)
+        namespace = namespace_of(main, schedule.functions, backend)
         namespace |= {
             "rgk_clock": perf_counter, "rgk_spent": self.seconds, "empty": self._empty,
         }  # fmt: skip

@@ -53,8 +53,8 @@ def unfired(
     if not places:
         return backward or (of_graph(before, _no_head(relation)),)
     # What has one op alone, such as x + y, matches almost everywhere.
-    told = [p for x in backward for p in plain_rewrites(relation.reversed) if _is_told(p)]
-    if told and places[0].kind in (kinds.OP, kinds.TERMS):
+    specific = backward and any(map(_is_specific, plain_rewrites(relation.reversed)))
+    if specific and places[0].kind in (kinds.OP, kinds.TERMS):
         return (*backward, *places)
     return (*places, *backward)
 
@@ -87,7 +87,7 @@ def _backward(relation: Relation, outputs: Outputs) -> tuple[Place, ...]:
     return (Place(node, None, (reason,)),)
 
 
-def _is_told(rewrite: Rewrite) -> bool:
+def _is_specific(rewrite: Rewrite) -> bool:
     """Return True if the pattern of a rewrite applies several ops."""
     return sum(isinstance(x, PatternNode | Block) for x in subterms(rewrite.pattern)) > 1
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from relgraph.lowering.loops.builder import ONE, ZERO
-from relgraph.lowering.loops.nodes import Const, Scalar, index
+from relgraph.lowering.loops.nodes import Scalar, index
 from relgraph.lowering.loops.small_linalg import ROUNDING, Algebra
 from relgraph.lowering.loops.values import Stored, Value
 from relgraph.ops.elementwise import absolute, add, greater, less, negative, sqrt

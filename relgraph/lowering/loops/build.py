@@ -2,9 +2,9 @@
 
 :func:`written_loop` takes an application of ``scan``, ``while_loop`` or ``cond``, or of an op of
 linear algebra.  What a loop carries is in variables if it has few elements of constant number, and
-in a buffer otherwise; such arrays are written out element by element.  A failed check, such as an index that is out of range or
-a matrix without a Cholesky factor, sets a flag, and the caller computes the op by its definition,
-which raises the error.
+in a buffer otherwise; such arrays are written out element by element.  A failed check, such as an
+index that is out of range or a matrix without a Cholesky factor, sets a flag, and the caller
+computes the op by its definition, which raises the error.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import BudgetError
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.records import record
 from relgraph.lowering.loops import linalg
-from relgraph.lowering.loops.builder import ONE, ZERO, Builder
+from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
 from relgraph.lowering.loops.nodes import (
+    Body,
     Buffer,
     Const,
     Function,
@@ -46,9 +46,13 @@ from relgraph.ops.loops import Cond, Scan, WhileLoop
 from relgraph.ops.permutation import MatrixTranspose
 
 LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that takes too many ops
+WIDEST = (
+    8  # elements along an axis of these; a cell of 16 neurons takes a third of the time in loops
+)
 STATEMENTS = 6000  # of a function, since LLVM's time grows with them
 CONSTANT = 64  # elements of a constant
 STACK = 4096  # elements of an array on the stack
+LARGE = 1 << 16  # elements of an array that kernels compute, which run on threads
 CHEAP = 2  # ops of an element that is computed again for each reader
 FAILED, GOES_ON = 1, 2  # what the status is made of: a check, or a ``while`` loop
 ROUNDS = 1 << 20  # iterations of a ``while`` loop before its caller looks for signals
@@ -129,7 +133,10 @@ _SIZES: dict[str, Callable[[int, int], int]] = {
 
 
 def written_loop(node: Variable, name: str) -> LoopFunction | None:
-    """Return an application as a function, or None if it has ops without a rule.
+    """Return an application as a function.
+
+    The result is None if it has ops without a rule, or arrays for which threads and the kernels of
+    the back end pay.
 
     Parameters
     ----------
@@ -138,10 +145,13 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
     name : str
         The name of the function.
     """
+    bodies = getattr(node.op, "bodies", ())
+    if any([_is_large(x) for body in bodies for x in body.graph]):
+        return None
     for limit in LIMITS:
         try:
             return GraphWriter(node, limit).function(name)
-        except BudgetError:
+        except TooManyStatements:
             continue
         except Unsupported:
             return None
@@ -156,6 +166,12 @@ def is_turned(x: Variable) -> bool:
 def has_function(node: Variable) -> bool:
     """Return True for an application that :func:`written_loop` is for."""
     return isinstance(node.op, _LOOPS) or linalg.is_compiled(node)
+
+
+def _is_large(x: Variable) -> bool:
+    """Return True for an array of many elements, as far as its sizes are known."""
+    sizes = getattr(x.type, "shape", ())
+    return prod([n for n in sizes if isinstance(n, int)]) > LARGE
 
 
 class _Frame:
@@ -197,11 +213,13 @@ class GraphWriter:
         self.names: dict[str, Scalar] = {}
         self.owned: set[Buffer] = set()  # buffers that may be written to
         self.scratch: list[Buffer] = []
+        self.tables: dict[Variable, Stored] = {}
         self.frames: list[_Frame] = []
         self.depth = 0
         self.targets: dict[int, Buffer] = {}  # of the results of an application of another op
         self._bounded = False
         self._checks: list[Scalar] | None = None  # tests that will be joined to one
+        self.positive: dict[Scalar, None] = {}  # sizes of which a failed check reads element 0
         self.status = Buffer("status", "int64", (ONE,))
         self.builder.store(self.status, (ZERO,), ZERO)
 
@@ -216,8 +234,8 @@ class GraphWriter:
             x = operand.inputs[0] if i in turned else operand
             shape = [self._size(i, axis, d) for axis, d in enumerate(x.type.shape)]
             buffers[i] = Buffer(f"x{i}", x.dtype.name, tuple(shape))
-            value = Stored(buffers[i], self.builder)
-            operands.append(linalg.turned(self, value) if i in turned else value)
+            stored = Stored(buffers[i], self.builder)
+            operands.append(linalg.turned(self, stored) if i in turned else stored)
         if isinstance(self.node.op, _LOOPS):
             targets = self._targets(operands)
             values = self.loop(self.node, operands, targets)
@@ -232,7 +250,7 @@ class GraphWriter:
         used = buffers_of(body)
         read = tuple([i for i, buffer in buffers.items() if buffer in used])
         arrays = (*[buffers[i] for i in read], *targets, *self.scratch, self.status)
-        function = Function(name, (ONCE, *self.integers), arrays, body)
+        function = Function(name, (ONCE, *self.integers), arrays, self._guarded(body))
         definitions = dict(_definitions(body))
         loop = LoopFunction(
             function,
@@ -276,6 +294,17 @@ class GraphWriter:
         self.builder.store(self.status, (ZERO,), index(FAILED))
         return []
 
+    def _guarded(self, body: Body) -> Body:
+        """Return the body, run only if no array of which it reads an index is empty."""
+        if not self.positive:
+            return body
+        tests = [Op("less", (size, ONE), "bool") for size in self.positive]
+        empty: Scalar = tests[0]
+        for test in tests[1:]:
+            empty = Op("or", (empty, test), "bool")
+        first, *rest = body
+        return first, If(empty, (Store(self.status, (ZERO,), index(FAILED)),), tuple(rest))
+
     def _size(self, operand: int, axis: int, dim: Any) -> Scalar:
         if isinstance(dim, int):
             return index(dim)
@@ -316,17 +345,19 @@ class GraphWriter:
         """Return the number of iterations, if the caller knows it."""
         if isinstance(op.size, int):
             return index(op.size)
-        if op.sequences:
-            return operands[1 + op.carries].shape[0]
-        raise Unsupported
+        if not op.sequences:
+            raise Unsupported
+        size: Scalar = operands[1 + op.carries].shape[0]
+        return size
 
     # Values.
 
     def size_named(self, name: Any) -> Scalar:
         """Return the size of a name."""
-        if name not in self.names:
+        size = self.names.get(name)
+        if size is None:
             raise Unsupported
-        return self.names[name]
+        return size
 
     def scalar(self, x: Scalar) -> Written:
         """Return a scalar as an array without dimensions."""
@@ -349,10 +380,19 @@ class GraphWriter:
             elements[place] = x.at([index(i) for i in place])
         return self.written(x.dtype, elements)
 
-    def is_small(self, shape: Iterable[Scalar]) -> bool:
+    def _operand(self, x: Value) -> Value:
+        """Return a small operand that nobody writes to: written out, and where it is stored."""
+        out = self.written_out(x)
+        if isinstance(x, Stored) and x.buffer not in self.owned:
+            stored = x
+            out.source = lambda: stored
+        return out
+
+    def is_small(self, shape: Sequence[Scalar]) -> bool:
         """Return True for a constant shape of few elements."""
-        sizes = [x.value if isinstance(x, Const) else None for x in shape]
-        return None not in sizes and prod(sizes) <= self.limit  # type: ignore[arg-type]
+        sizes = [x.value for x in shape if isinstance(x, Const)]
+        few = max(sizes, default=0) <= WIDEST and prod(sizes) <= self.limit
+        return few and len(sizes) == len(tuple(shape))
 
     def element_by_element(
         self,
@@ -457,14 +497,17 @@ class GraphWriter:
         """Return the first operand of a node in a buffer that nothing else reads."""
         frame = self.frames[-1]
         operand = node.inputs[0]
-        last = frame.last[operand] == frame.now and frame.uses[operand] == 1
-        if not (last and isinstance(x, Stored) and not x.first and x.buffer in self.owned):
+        last = frame.last[operand] == frame.now
+        if not (last and isinstance(x, Stored) and self._may_write(x)):
             return self.kept(x)
         for other, value in frame.values.items():
             live = frame.last.get(other, -1) > frame.now and other is not operand
             if live and isinstance(value, Value) and _reads(value, x.buffer):
                 frame.values[other] = self.kept(value)
         return x
+
+    def _may_write(self, x: Stored) -> bool:
+        return not x.first and not x.shared and x.buffer in self.owned
 
     def as_index(self, x: Value) -> Scalar:
         """Return an integer without dimensions as an index."""
@@ -479,6 +522,10 @@ class GraphWriter:
         b = self.builder
         if isinstance(i, Const) and isinstance(size, Const) and -size.value <= i.value < size.value:
             return i if i.value >= 0 else b.add(i, size)
+        if not (isinstance(size, Const) and size.value > 0):
+            if size not in self.integers:
+                raise Unsupported
+            self.positive[size] = None
         if wrap:
             negative = b.op("less", i, ZERO, dtype="bool")
             i = b.op("select", negative, b.add(i, size), i, dtype="int64")
@@ -554,7 +601,7 @@ class GraphWriter:
         rule = linalg.RULES.get(type(node.op)) or rule_of(node.op)
         return rule(self, node, operands)
 
-    def _constant(self, node: Variable) -> Written:
+    def _constant(self, node: Variable) -> Value:
         assert isinstance(node, Constant)
         if node.value.size > CONSTANT:
             raise Unsupported
@@ -562,7 +609,18 @@ class GraphWriter:
         elements = np.empty(node.value.shape, object)
         for place in np.ndindex(*node.value.shape):
             elements[place] = const(node.value[place], dtype)
-        return self.written(dtype, elements)
+        out = self.written(dtype, elements)
+        out.source = lambda: self._table(node, out)
+        return out if self.is_small(out.shape) else self._table(node, out)
+
+    def _table(self, node: Variable, x: Written) -> Stored:
+        """Return a constant in memory, which the function writes before anything else."""
+        if node not in self.tables:
+            buffer = self.builder.stack("t", x.dtype, x.elements.shape)
+            for place in np.ndindex(*x.elements.shape):
+                self.builder.first(Store(buffer, tuple(map(index, place)), x.elements[place]))
+            self.tables[node] = Stored(buffer, self.builder)
+        return self.tables[node]
 
     # Loops.
 
@@ -578,8 +636,16 @@ class GraphWriter:
         return values
 
     def _read_often(self, values: Iterable[Value]) -> list[Value]:
-        """Return operands that a loop reads in each iteration."""
-        return [self.written_out(x) if self.is_small(x.shape) else self.cheap(x) for x in values]
+        """Return operands that a body reads, which another iteration or the graph around it may
+        read again.
+        """
+        return [self._shared(x) for x in values]
+
+    def _shared(self, x: Value) -> Value:
+        if self.is_small(x.shape):
+            return self._operand(x)
+        x = self.cheap(x)
+        return Stored(x.buffer, self.builder, x.first, shared=True) if isinstance(x, Stored) else x
 
     def _scan(
         self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
@@ -665,7 +731,7 @@ class GraphWriter:
         op: Any = node.op
         test, *rest = operands
         b = self.builder
-        known = [self.written_out(x) if self.is_small(x.shape) else self.cheap(x) for x in rest]
+        known = self._read_often(rest)
         small: list[bool] = []
         stored: list[Stored] = []
         for k, type_ in enumerate(node.type.items):
@@ -765,7 +831,7 @@ class _Carry:
         late: list[tuple[Stored, Value]] = []
         while pending:
             place, value = pending.pop(0)
-            own = (place.buffer, False) in value.reads or isinstance(value, Stored)
+            own = (place.buffer, False) in value.reads
             if own or any([_reads(other, place.buffer) for _, other in pending]):
                 late.append((place, w.kept(value)))
             else:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import BudgetError
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.nodes import (
     Buffer,
@@ -31,6 +30,10 @@ from relgraph.lowering.loops.nodes import (
 )
 
 ZERO, ONE = const(0, "int64"), const(1, "int64")
+
+
+class TooManyStatements(Exception):
+    """A function that would take LLVM too long to compile."""
 
 
 class Region:
@@ -85,13 +88,18 @@ class Builder:
 
         Raises
         ------
-        BudgetError
-            If there are too many.
+        TooManyStatements
+            If the budget is used up.
         """
         self._left -= 1
         if self._left < 0:
-            raise BudgetError("the body of a loop has too many statements")
+            raise TooManyStatements
         self._blocks[-1].append(statement)
+
+    def first(self, statement: Statement) -> None:
+        """Add a statement before the outermost block that is open, such as a loop."""
+        self._left -= 1
+        self._blocks[0].append(statement)
 
     # Scalars.
 
@@ -242,4 +250,4 @@ _FOLD: dict[str, Any] = {
     "or": lambda a, b: a or b,
 }
 
-__all__ = ["ONE", "ZERO", "Builder", "Region"]
+__all__ = ["ONE", "ZERO", "Builder", "Region", "TooManyStatements"]

@@ -105,7 +105,7 @@ class _Application:
             with w.checks_joined() as check:
                 one()
             failed = b.op("select", check(), ONE, ZERO, dtype="int64")
-            loop.next = [b.add(loop.vars[0], failed)]
+            loop.next = [b.op("max", loop.vars[0], failed, dtype="int64")]
         w.fail_if(b.op("less", ZERO, loop.vars[0], dtype="bool"))
 
     def _blocks(
@@ -142,7 +142,9 @@ class _Application:
             for k, at in enumerate(IN_BLOCKS[type(self.op)](block, self.op.params, operands)):
                 if k not in results:
                     results[k] = w.result(k, self.dtype, [*batch, *shape])
-                self._unpacked(results[k], at, shape, rows, lambda lane: [*place, b.add(start, lane)])
+                self._unpacked(
+                    results[k], at, shape, rows, lambda lane: [*place, b.add(start, lane)]
+                )
             block.finish()
 
     def _unpacked(

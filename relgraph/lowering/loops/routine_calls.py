@@ -24,7 +24,6 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveT
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
-LONG = 1024  # multiplications from which a product is a call
 BLOCK = 64  # columns for which a routine has memory of its own
 
 Place = Callable[[int, Sequence[Scalar]], Stored]
@@ -77,11 +76,6 @@ class Routines:
         if isinstance(x, Computed) and x.turned is not None:
             return x.turned, "T"
         return self.stored(x), "N"
-
-    def turned_matrix(self, x: Value) -> tuple[Stored, str]:
-        """Return the same of the transpose of a matrix."""
-        memory, trans = self.operand(x)
-        return memory, "N" if trans == "T" else "T"
 
     def copied(self, x: Value, target: Stored) -> Stored:
         """Write an array to memory."""
@@ -216,15 +210,14 @@ def determinant(r: Routines, params: Any, a: Value) -> list[Value]:
     tiny, most = g.number(float(g.limits.tiny)), g.number(float(g.limits.max))
     with b.loop(ZERO, a.shape[0], [g.number(1.0), const(True, "bool")]) as loop:
         value, moved = pivot(loop.index)
-        product, fine = loop.vars
         factor = g.chosen(moved, g.op(negative, value), value)
-        product = g.times(product, factor)
+        product = g.times(loop.vars[0], factor)
         size = g.op(absolute, product)
         normal = b.op(
             "and", g.test(greater_equal, size, tiny), g.test(greater_equal, most, size),
             dtype="bool",
         )  # fmt: skip
-        loop.next = [product, b.op("and", fine, normal, dtype="bool")]
+        loop.next = [product, b.op("and", loop.vars[1], normal, dtype="bool")]
     if r.w.strict:
         g.require(loop.vars[1])
     return [r.w.scalar(loop.vars[0])]
@@ -237,8 +230,8 @@ def signed_log(r: Routines, params: Any, a: Value) -> list[Value]:
     zero = g.number(0.0)
     with b.loop(ZERO, a.shape[0], [g.number(1.0), zero]) as loop:
         value, moved = pivot(loop.index)
-        sign, total = loop.vars
-        sign = g.chosen(moved, g.op(negative, sign), sign)
+        old, total = loop.vars
+        sign = g.chosen(moved, g.op(negative, old), old)
         sign = g.chosen(g.test(less, value, zero), g.op(negative, sign), sign)
         sign = g.chosen(g.test("equal", value, zero), zero, sign)
         loop.next = [sign, g.op(add, total, g.op(log, g.magnitude(value)))]
@@ -247,11 +240,7 @@ def signed_log(r: Routines, params: Any, a: Value) -> list[Value]:
 
 
 def product_of(r: Routines, x: Value, y: Value) -> Value:
-    """Write a product of which one operand is a matrix, and the other a matrix or a vector."""
-    if len(x.shape) == 1:
-        return _matrix_by_vector(r, r.turned_matrix(y), x)
-    if len(y.shape) == 1:
-        return _matrix_by_vector(r, r.operand(x), y)
+    """Write a product of two matrices."""
     (left, trans_left), (right, trans_right) = r.operand(x), r.operand(y)
     (m, k), n = x.shape, y.shape[1]
     result = r.place(0, [m, n])
@@ -259,17 +248,6 @@ def product_of(r: Routines, x: Value, y: Value) -> Value:
         "gemm", trans_right, trans_left, n, m, k, const(1.0, r.dtype), right,
         r.lead(right.shape[1]), left, r.lead(left.shape[1]), const(0.0, r.dtype), result,
         r.lead(n), writes=[result],
-    )  # fmt: skip
-    return result
-
-
-def _matrix_by_vector(r: Routines, matrix: tuple[Stored, str], x: Value) -> Value:
-    memory, trans = matrix
-    rows, columns = memory.shape
-    result = r.place(0, [rows if trans == "N" else columns])
-    r.call(
-        "gemv", "T" if trans == "N" else "N", columns, rows, const(1.0, r.dtype), memory,
-        r.lead(columns), r.stored(x), ONE, const(0.0, r.dtype), result, ONE, writes=[result],
     )  # fmt: skip
     return result
 
@@ -285,4 +263,4 @@ CALLED: dict[type[Any], Callable[..., list[Value]]] = {
 }
 """Writes an op of two-dimensional operands, and returns its results."""
 
-__all__ = ["CALLED", "LONG", "Routines", "product_of"]
+__all__ = ["CALLED", "Routines", "product_of"]

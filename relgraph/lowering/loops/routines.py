@@ -177,30 +177,9 @@ def _gemm(
     result[:] = alpha * (left @ right) + (beta * result if beta else 0)
 
 
-def _gemv(
-    trans: int,
-    m: int,
-    n: int,
-    alpha: Any,
-    a: Memory,
-    lda: int,
-    x: Memory,
-    incx: int,
-    beta: Any,
-    y: Memory,
-    incy: int,
-) -> None:
-    matrix = _matrix(a, m, n, lda)
-    matrix = matrix if _is(trans, "N") else matrix.T
-    rows, columns = matrix.shape
-    result = y[: rows * incy : incy]
-    result[:] = alpha * (matrix @ x[: columns * incx : incx]) + (beta * result if beta else 0)
-
-
 ROUTINES: Mapping[str, Callable[..., None]] = MappingProxyType(
     {
         "gemm": _gemm,
-        "gemv": _gemv,
         "gesv": _gesv,
         "getrf": _getrf,
         "getri": _getri,

@@ -14,7 +14,7 @@ from relgraph.ir.op import GetItem
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Const, Scalar, const, index
-from relgraph.lowering.loops.routine_calls import LONG, Routines, product_of
+from relgraph.lowering.loops.routine_calls import Routines, product_of
 from relgraph.lowering.loops.values import (
     Computed,
     Index,
@@ -25,10 +25,11 @@ from relgraph.lowering.loops.values import (
     unaligned,
 )
 from relgraph.ops.concatenate import Concatenate, Stack
-from relgraph.ops.contraction import Matmul, Outer
+from relgraph.ops.contraction import Outer
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Cast, Elementwise, add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
+from relgraph.ops.elementwise.row import TRANSCENDENTAL
 from relgraph.ops.indexing.index import Index as IndexOp
 from relgraph.ops.indexing.update import IndexUpdate
 from relgraph.ops.permutation import MatrixTranspose, Transpose
@@ -37,6 +38,10 @@ from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
+
+WIDE = 16  # columns of a product that is written as sums of rows
+LANES = 4  # elements of which an op that takes long is computed on vectors
+PRODUCT = 512  # multiplications of two matrices, beyond which BLAS is faster
 
 Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
 
@@ -52,11 +57,18 @@ def elementwise(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
     """Write an elementwise op."""
     op: Any = node.op
     dtype = node.dtype.name
-    shape = _broadcast([x.shape for x in operands], node)
+    shape = tuple(_broadcast([x.shape for x in operands], node))
+
+    vector = w.is_small(shape) and prod([n.value for n in shape]) >= LANES  # type: ignore[attr-defined]
+    vector = vector and isinstance(op, Elementwise) and op.row.flops >= TRANSCENDENTAL
+    if vector:
+        operands = [w.kept(x) if isinstance(x, Written) and x.shape else x for x in operands]
 
     def at(place: Index) -> Scalar:
         return w.builder.op(op, *[stretched(x, place) for x in operands], dtype=dtype)
 
+    if vector:
+        return w.written_out(w.kept(Computed(dtype, shape, at, frozenset(), 1)))
     reads = {
         (b, own and len(x.shape) == len(shape) and x.shape == shape)
         for x in operands
@@ -106,10 +118,11 @@ def transpose(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Valu
             own[axis] = i
         return x.at(own)
 
-    value = w.view(x, [x.shape[a] for a in axes], at)
-    if isinstance(value, Computed) and isinstance(x, Stored) and axes == [1, 0]:
-        value.turned = x
-    return value
+    view = w.view(x, [x.shape[a] for a in axes], at)
+    view.by_columns = n == 2 and axes == [1, 0] and not x.by_columns
+    if isinstance(view, Computed) and isinstance(x, Stored) and axes == [1, 0]:
+        view.turned = x
+    return view
 
 
 def expand_dims(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
@@ -291,17 +304,18 @@ def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
             return term
         return w.builder.op(op.combiner, current, term, dtype=dtype)
 
-    if isinstance(x, Written):
+    if isinstance(x, Written) and value.static is not None:
         if not key and all([kind in ("int", "slice") for kind, *_ in op.params[0]]):
             return _updated_statically(w, x, value, op, combined)
-        if [kind for kind, *_ in op.params[0]] == ["dynamic"] * len(x.shape):
+        if [kind for kind, *_ in op.params[0]] == ["dynamic"] * len(x.shape) and not value.shape:
             return _updated_element(w, x, value, key, combined)
     if any([buffer == b for b, _ in value.reads for buffer, _ in x.reads]) and value.shape:
         value = w.kept(value)
     selection = _selection(w, op.params[0], x, key)
+    shape = _fitted(w, value, selection.shape)
     target = w.writable(node, x)
     w.for_each(
-        selection.shape,
+        shape,
         lambda place: w.builder.store(
             target.buffer,
             (*target.first, *selection.place(w, place)),
@@ -312,6 +326,20 @@ def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         ),
     )
     return target
+
+
+def _fitted(w: GraphWriter, value: Value, shape: Sequence[Scalar]) -> list[Scalar]:
+    """Return the sizes of a part, which are 0 if a value of another size is to be written to it."""
+    b = w.builder
+    sizes = list(shape)
+    for axis in range(-len(value.shape), 0):
+        own, size = value.shape[axis], sizes[axis]
+        if own is ONE or own is size:
+            continue
+        same = b.op("equal", own, size, dtype="bool")
+        w.fail_if(b.op("not", same, dtype="bool"))
+        sizes[axis] = b.op("select", same, size, ZERO, dtype="int64")
+    return sizes
 
 
 def _updated_statically(
@@ -361,8 +389,8 @@ def joined(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         parts = [
             w.view(x, [*x.shape[:axis], ONE, *x.shape[axis:]], _without(x, axis)) for x in parts
         ]
-    static = all([x.static is not None for x in parts])
-    if static and sum([prod(x.static or ()) for x in parts]) <= w.limit:
+    sizes = [index(n) for n in node.type.shape if isinstance(n, int)]
+    if len(sizes) == node.ndim and w.is_small(sizes):
         arrays = [w.written_out(x).elements for x in parts]
         return w.written(dtype, np.concatenate(arrays, axis))
     start: Scalar = ZERO
@@ -371,6 +399,9 @@ def joined(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         starts.append(start)
         start = w.builder.add(start, x.shape[axis])
     shape = [*parts[0].shape[:axis], start, *parts[0].shape[axis + 1 :]]
+    rest = [(*n.shape[:axis], *n.shape[axis + 1 :]) for n in parts]
+    if any([sizes != rest[0] for sizes in rest]):
+        raise Unsupported  # sizes that are compared at the call
     target = w.buffer(dtype, shape)
     for x, first in zip(parts, starts, strict=True):
         w.for_each(x.shape, _stored_at(w, x, target, axis, first))
@@ -426,8 +457,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         rest = iter(kept)
         place: list[Any] = [None if a in axes else next(rest) for a in range(len(x.shape))]
         static = [x.shape[a] for a in axes]
-        small = all([isinstance(n, Const) for n in static])
-        if small and prod([n.value for n in static]) <= w.limit:  # type: ignore[attr-defined]
+        if w.is_small(static):
             result: Scalar | None = None
             for where in product(*[range(n.value) for n in static]):  # type: ignore[attr-defined]
                 for a, k in zip(axes, where, strict=True):
@@ -436,7 +466,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
                 result = term if result is None else combine(result, term)
             total = start if result is None else result
         else:
-            total = _looped(w, x, axes, place, start, combine, free)
+            total = _looped(w, x, axes, place, start, combine=combine, free=free)
         if isinstance(op, Mean):
             count: Scalar = ONE
             for n in static:
@@ -461,6 +491,7 @@ def _looped(
     axes: Sequence[int],
     place: list[Any],
     start: Scalar,
+    *,
     combine: Callable[[Scalar, Scalar], Scalar],
     free: bool,
 ) -> Scalar:
@@ -470,7 +501,7 @@ def _looped(
         place[first] = loop.index
         (total,) = loop.vars
         if others:
-            following = _looped(w, x, others, place, total, combine, free)
+            following = _looped(w, x, others, place, total, combine=combine, free=free)
         elif free:
             following = w.builder.op("sum", total, x.at(place), dtype=x.dtype)
         else:
@@ -510,11 +541,10 @@ def matmul(
     b = w.builder
     inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
     vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
-    if node.ndim and dtype in ("float32", "float64"):
-        sizes = [n.value if isinstance(n, Const) else LONG for n in (*x.shape, *y.shape[-1:])]
-        if prod(sizes) >= LONG:
-            place = Routines(w, dtype, lambda k, shape: w.buffer(dtype, shape))
-            return product_of(place, x, y)
+    if len(x.shape) == len(y.shape) == 2 and not _is_small_product(x, y):
+        if dtype not in ("float32", "float64"):
+            raise Unsupported  # a library is faster
+        return product_of(Routines(w, dtype, lambda k, shape: w.buffer(dtype, shape)), x, y)
     free = node.dtype.kind == "f"
 
     def element(place: Index) -> Scalar:
@@ -525,7 +555,7 @@ def matmul(
         def term(k: Scalar) -> Scalar:
             return b.op(multiply, x.at([*row, k]), y.at([k, *column]), dtype=dtype)
 
-        if isinstance(inner, Const) and inner.value <= w.limit:
+        if isinstance(inner, Const) and w.is_small([inner]):
             if inner.value == 0:
                 return const(0, dtype)
             total = term(ZERO)
@@ -545,7 +575,50 @@ def matmul(
     shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
     if not keep:
         return Computed(dtype, shape, element, unaligned(x, y), 100)
+    last = shape[-1] if shape else ONE
+    wide = not isinstance(last, Const) or last.value >= WIDE
+    if wide and not vector_right and not (vector_left and y.by_columns):
+        y = w.kept(y) if y.by_columns else y
+        return _rows_added(w, shape, dtype, inner, x.at, y.at)
+    if wide and vector_right and x.by_columns:
+        return _rows_added(w, shape, dtype, inner, y.at, lambda place: x.at(place[::-1]))
     return w.tabulated(dtype, shape, element)
+
+
+def _rows_added(
+    w: GraphWriter,
+    shape: Sequence[Scalar],
+    dtype: str,
+    inner: Scalar,
+    *sides: Callable[[Index], Scalar],
+) -> Value:
+    """Write a product that adds rows of the right operand to those of the result."""
+    b, target = w.builder, w.buffer(dtype, shape)
+    left, right = sides
+
+    def row(place: Index) -> None:
+        def clear(column: Index) -> None:
+            b.store(target.buffer, [*place, *column], const(0, dtype))
+
+        w.for_each(shape[-1:], clear)
+        with b.loop(ZERO, inner, name="k") as loop:
+            factor = left([*place, loop.index])
+
+            def add_to(column: Index) -> None:
+                at = [*place, *column]
+                term = b.op(multiply, factor, right([loop.index, *column]), dtype=dtype)
+                total = b.op(add, b.load(target.buffer, at), term, dtype=dtype)
+                b.store(target.buffer, at, total)
+
+            w.for_each(shape[-1:], add_to)
+
+    w.for_each(shape[:-1], row)
+    return target
+
+
+def _is_small_product(x: Value, y: Value) -> bool:
+    sizes = [n.value if isinstance(n, Const) else None for n in (*x.shape, *y.shape[1:])]
+    return None not in sizes and prod(sizes) <= PRODUCT  # type: ignore[arg-type]
 
 
 def outer(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:

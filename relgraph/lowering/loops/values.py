@@ -21,7 +21,12 @@ At = Callable[[Index], Scalar]
 
 
 class Value:
-    """An array: its dtype, its sizes, and its elements."""
+    """An array: its dtype, its sizes, and its elements.
+
+    ``by_columns`` is True for a matrix of which elements of a column are next to each other.
+    """
+
+    by_columns = False
 
     def __init__(self, dtype: str, shape: Sequence[Scalar]) -> None:
         self.dtype = dtype
@@ -44,15 +49,21 @@ class Value:
 
 
 class Written(Value):
-    """An array with a scalar for each element."""
+    """An array with a scalar for each element.
+
+    ``source`` returns the same array in memory, if it can be there too.
+    """
 
     def __init__(self, dtype: str, elements: Any, builder: Builder) -> None:
         super().__init__(dtype, [index(n) for n in elements.shape])
         self.elements = elements
+        self.source: Callable[[], Value] | None = None
         self._builder = builder
 
     def at(self, place: Index) -> Scalar:
         """Return an element; at an index that is not constant, by comparing it with each one."""
+        if self.source is not None and not all([isinstance(i, Const) for i in place]):
+            return self.source().at(place)
         elements: Any = self.elements
         for axis, i in enumerate(place):
             if isinstance(i, Const):
@@ -105,12 +116,18 @@ class Computed(Value):
 
 
 class Stored(Value):
-    """An array in a buffer, of which the first indices may be fixed."""
+    """An array in a buffer, of which the first indices may be fixed.
 
-    def __init__(self, buffer: Buffer, builder: Builder, first: Index = ()) -> None:
+    ``shared`` is True for one that is read again later, by another iteration or around a loop.
+    """
+
+    def __init__(
+        self, buffer: Buffer, builder: Builder, first: Index = (), *, shared: bool = False
+    ) -> None:
         super().__init__(buffer.dtype, buffer.shape[len(first) :])
         self.buffer = buffer
         self.first = tuple(first)
+        self.shared = shared
         self._builder = builder
 
     @property

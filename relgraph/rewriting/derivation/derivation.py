@@ -236,7 +236,7 @@ class Derivation(Displayed):
         Raises
         ------
         ArgumentError
-            For what is no path.
+            If ``path`` is not a path.
         """
         if not isinstance(path, str | PathLike):
             raise ArgumentError(
@@ -257,7 +257,7 @@ class Derivation(Displayed):
         Raises
         ------
         VerifyError
-            When a firing is no answer of its relation, a sum or product gains or loses a term, a
+            If a firing is not an answer of its relation, a sum or product gains or loses a term, a
             type is not preserved, or the steps do not lead from the graph to the result.
         """
         for phase in self.phases:

@@ -13,9 +13,7 @@ from relgraph.viz.svg import Diagram
 Outputs = Sequence[Variable]
 
 
-def beside(
-    before: Outputs, after: Outputs, prefix: str = "region"
-) -> tuple[list[Diagram], list[tuple[str, Diagram]]]:
+def beside(before: Outputs, after: Outputs) -> tuple[list[Diagram], list[tuple[str, Diagram]]]:
     """Return the diagrams of two graphs, and those of their regions where they are large."""
     old, new = set(toposort(before)), set(toposort(after))
     drawn: list[Diagram] = []
@@ -29,7 +27,7 @@ def beside(
             marks = {x: mark for x in own if x not in other}
             drawn.append(diagram(outputs, marks=marks, caption=caption))
         else:
-            parts = regions(outputs, prefix=f"{prefix}-{caption}")
+            parts = regions(outputs, prefix=caption)
             drawn.append(parts.overview._replace(caption=caption))
             inside += parts.regions
     return drawn, inside

@@ -17,7 +17,7 @@ from relgraph.rewriting.interpreter import Interpreted
 from relgraph.rewriting.selection import Selection, relation_of
 
 
-class Place(NamedTuple):
+class NodeIndex(NamedTuple):
     """The index of a node in the list of all nodes."""
 
     number: int
@@ -27,12 +27,12 @@ class Packing:
     """The nodes of all packed values, each once."""
 
     def __init__(self) -> None:
-        self._places: dict[Variable, Place] = {}
+        self._indices: dict[Variable, NodeIndex] = {}
 
     def packed(self, value: Any) -> Any:
-        """Return a value with its nodes replaced by places, also inside tuples and lists."""
+        """Return a value with its nodes replaced by indices, also inside tuples and lists."""
         if isinstance(value, Variable):
-            return self._places.setdefault(value, Place(len(self._places)))
+            return self._indices.setdefault(value, NodeIndex(len(self._indices)))
         if type(value) in (tuple, list):
             return type(value)([self.packed(x) for x in value])
         return value
@@ -44,7 +44,7 @@ class Packing:
 
     def nodes(self) -> tuple[Any, ...]:
         """Return all nodes packed so far, as a flat list."""
-        return flatten(list(self._places))
+        return flatten(list(self._indices))
 
 
 class Unpacking:
@@ -60,8 +60,8 @@ class Unpacking:
         self._nodes: Sequence[Variable] = unflatten(nodes)
 
     def unpacked(self, value: Any) -> Any:
-        """Return a value with its places replaced by nodes."""
-        if type(value) is Place:
+        """Return a value with its indices replaced by nodes."""
+        if type(value) is NodeIndex:
             return self._nodes[value.number]
         if type(value) in (tuple, list):
             return type(value)([self.unpacked(x) for x in value])
@@ -71,9 +71,9 @@ class Unpacking:
         """Return the firing that was packed."""
         (kind, *where), *parts = data
         if kind == "relation":
-            number, place = where
+            number, nth = where
             relation = selection.relations[number]
-            rewrite: Any = Interpreted(relation) if place is None else relation.rewrites[place]
+            rewrite: Any = Interpreted(relation) if nth is None else relation.rewrites[nth]
         elif kind == "transform":
             rewrite = selection.transforms[where[0]]
         else:

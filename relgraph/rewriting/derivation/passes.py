@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from relgraph.ir.cost import compared_flops
-from relgraph.ir.infix import brief
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 
@@ -24,7 +22,7 @@ class Pass:
     before, after : tuple of Variable
         The outputs before and after the pass.
     details : tuple of str
-        What it says of its change, in lines; by default the outputs that it changed.
+        Lines that describe the change; without any, displays compare the outputs.
     """
 
     name: str
@@ -40,23 +38,12 @@ class Pass:
     def check(self) -> None:
         """Do nothing: a pass has no relation to check; see ``Derivation.unreplayed``."""
 
-    def lines(self) -> Iterator[str]:
-        """Yield its name and cost, and its details."""
-        yield f"   {self.name}, a pass: {compared_flops(self.before, self.after)}"
-        if self.details:
-            yield from self.details
-            return
-        for old, new in zip(self.before, self.after, strict=True):
-            if old is not new:
-                yield f"    {brief(old)}"
-                yield f"  = {brief(new)}"
-
 
 # Called with each pass that changed a graph.
 LISTENER: ContextVar[Callable[[Pass], None] | None] = ContextVar("LISTENER", default=None)
 
 
-def told(name: str, before: Outputs, after: Outputs, details: Sequence[str] = ()) -> None:
+def report_pass(name: str, before: Outputs, after: Outputs, details: Sequence[str] = ()) -> None:
     """Report a pass to the current listener, if there is one.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
 from relgraph.relations.nary import canonical
-from relgraph.rewriting.derivation.passes import told
+from relgraph.rewriting.derivation.passes import report_pass
 from relgraph.rewriting.rewriters import GraphRewriter
 
 
@@ -50,7 +50,7 @@ class Merge(GraphRewriter):
             if image is not node:
                 images[node] = image
         after = tuple([images.get(x, x) for x in before])
-        told(self.name, before, after)
+        report_pass(self.name, before, after)
         return after
 
 

@@ -36,6 +36,51 @@ def test_a_loss_and_its_gradient_read_the_data_once():
     assert plan.bytes_moved == BLOCKS * 8 * (1 + 4)  # a loss and a gradient of each block
 
 
+@pytest.mark.parametrize("labels", [np.ones(ROWS), da.ones(ROWS, chunks=50)])
+def test_operands_in_other_blocks_move_to_those_of_the_largest_input(labels):
+    loss = rg.mean(rg.log(1 + rg.exp(-y * (X @ w))))
+    plan = planned([loss, rg.grad(loss, w)], tall(), labels, np.ones(4), inputs=[X, y, w])
+    assert plan.passes == 1
+
+
+@pytest.mark.parametrize("method", ["add", "multiply", "max", "min"])
+def test_updates_at_divided_indices_are_parts_that_are_joined(method):
+    i, v, x = rg.vector("i", "n", dtype="int64"), rg.vector("v", "n"), rg.vector("x", 7)
+    rng = np.random.default_rng(0)
+    indices, values, array = rng.integers(0, 7, ROWS), rng.random(ROWS) + 0.5, rng.random(7)
+    f = rg.function([x, i, v], getattr(x.at[i], method)(v), target="dask")
+    args = array, da.from_array(indices, chunks=100), da.from_array(values, chunks=100)
+    assert f.plan(*args).passes == 1
+    assert f.plan(*args).tasks == BLOCKS + 1
+    assert f.plan(*args).bytes_moved == BLOCKS * 8 * 7
+    expected = array.copy()
+    ufuncs = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+    ufuncs[method].at(expected, indices, values)
+    np.testing.assert_allclose(f.compute(*args), expected, rtol=1e-12)
+
+
+def test_a_histogram_of_a_divided_array_is_one_pass():
+    f = rg.jit(lambda a: np.histogram(a, bins=8, range=(-3, 3))[0], target="dask")
+    values = np.random.default_rng(1).normal(size=ROWS)
+    counts = f(da.from_array(values, chunks=100)).compute()
+    np.testing.assert_array_equal(counts, np.histogram(values, 8, (-3, 3))[0])
+
+
+def test_means_of_clusters_by_updates_read_the_data_once():
+    C = rg.matrix("C", (3, 4))
+    distances = rg.sum(X**2, axis=1)[:, None] - 2 * (X @ C.T) + rg.sum(C**2, axis=1)
+    nearest = rg.argmin(distances, axis=1)
+    sums, numbers = rg.constant(np.zeros((3, 4))), rg.constant(np.zeros(3))
+    means = sums.at[nearest].add(X) / numbers.at[nearest].add(1.0)[:, None]
+    f = rg.function([X, C], means, target="dask")
+    data, centres = tall(), np.random.default_rng(2).normal(size=(3, 4))
+    assert f.plan(data, centres).passes == 1
+    rows = data.compute()
+    labels = ((rows[:, None] - centres) ** 2).sum(axis=-1).argmin(axis=-1)
+    expected = np.stack([rows[labels == k].mean(axis=0) for k in range(3)])
+    np.testing.assert_allclose(f.compute(data, centres), expected, rtol=1e-12)
+
+
 def test_ridge_regression_reads_the_data_once():
     solution = rg.solve(X.T @ X + 0.1 * rg.eye(4), X.T @ y)
     assert planned(solution, tall(), long(), inputs=[X, y]).passes == 1

@@ -56,6 +56,8 @@ def ops_with_parameters():
     while waiting:
         cls = waiting.pop()
         waiting += cls.__subclasses__()
+        if cls.__module__ == "relgraph.ops.loops":  # graphs are not parameters of a pattern
+            continue
         if cls.parameters and cls.__module__.startswith("relgraph.ops.") and cls.name != "op":
             found[cls.__name__] = cls
     return found

@@ -19,6 +19,9 @@ SOURCE = Path(rg.__file__).parent
 OTHER_TABLES = {
     "backends/cuda/primitives.py": "functions of libdevice",
     "ops/indexing/update.py": "methods that x.at[key] does not have",
+    "lowering/loops/nodes.py": "primitives of the loop language",
+    "lowering/loops/builder.py": "primitives of the loop language",
+    "lowering/loops/interpreter.py": "primitives of the loop language",
 }
 # Operands at which all ops but those of POINTS are differentiable, and have short exact values.
 USUAL = [(0.4, 0.7, 0.9), (0.25, 0.6, 0.3)]

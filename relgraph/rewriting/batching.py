@@ -13,7 +13,8 @@ from typing import Any
 from relgraph.errors import DerivativeError
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Variable, apply
-from relgraph.ir.op import Op
+from relgraph.ir.op import GetItem, Op
+from relgraph.ir.types import TupleType
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.cumulative import Cumulative
@@ -25,10 +26,12 @@ from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.linalg.factored_solve import ChoSolve
 from relgraph.ops.linalg.solve import Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Trace, Tril, Triu
+from relgraph.ops.loops import Cond, Scan, results_of
 from relgraph.ops.permutation import MatrixTranspose, Transpose, matrix_transpose
 from relgraph.ops.reductions import LogSoftmax, Reduction, Softmax
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze, broadcast_to
 from relgraph.ops.sorting import Argsort, Sort
+from relgraph.rewriting.loop_batching import cond_batches, picked, scan_batches
 
 Operands = list[tuple[Variable, Variable | None]]  # a node, and its batch if it depends on one
 Rule = Callable[[Variable, Operands, Any], Any]
@@ -204,6 +207,19 @@ def _system(y: Variable, operands: Operands, size: Any) -> Any:
     return op(_padded((a, matrices), ndim), sides)
 
 
+def _scan(y: Variable, operands: Operands, size: Any) -> Any:
+    return scan_batches(y, operands, size, batched)
+
+
+def _cond(y: Variable, operands: Operands, size: Any) -> Any:
+    batches = cond_batches(y, operands, size, batched)
+    return _one_at_a_time(y, operands, size) if batches is None else batches
+
+
+def _item(y: Variable, operands: Operands, size: Any) -> Any:
+    return picked(y, operands[0][1])
+
+
 def _one_at_a_time(y: Variable, operands: Operands, size: Any) -> Any:
     """Apply an op to each entry."""
     if not isinstance(size, int):
@@ -216,6 +232,9 @@ def _one_at_a_time(y: Variable, operands: Operands, size: Any) -> Any:
         apply(_op(y), tuple([x if batch is None else batch[i] for x, batch in operands]))
         for i in range(size)
     ]
+    if isinstance(y.type, TupleType):
+        columns = zip(*map(results_of, entries), strict=True)
+        return [Stack(-1 - parts[0].ndim)(*parts) for parts in columns]
     return Stack(-1 - y.ndim)(*entries) if entries else _repeated(0 * y, size)
 
 
@@ -238,4 +257,7 @@ RULES: dict[type[Op], Rule] = {
     Matmul: _matmul,
     Einsum: _einsum,
     Index: _index,
+    GetItem: _item,
+    Scan: _scan,
+    Cond: _cond,
 }  # fmt: skip

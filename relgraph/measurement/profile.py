@@ -7,21 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, cast
 
-import numpy as np
-
-from relgraph.api.argument_conversion import bound
-from relgraph.api.function import Container, Function, function
-from relgraph.api.jit import Jit, jit
+from relgraph.api.function import Function, function
 from relgraph.api.profile_report import Profile, RunProfile, StepTime, recording
 from relgraph.api.rewrite import DEFAULT_MODE
 from relgraph.costs.measured import measured
 from relgraph.costs.program import works
-from relgraph.errors import ArgumentError, kind_of
+from relgraph.errors import ArgumentError
 from relgraph.ir.dispatch import traceable
-from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.infix import brief
-from relgraph.ir.node import Input, Variable
 from relgraph.lowering.kernels import Kernel
+from relgraph.measurement.arguments import graph_of, in_order, sizes_of
 
 ROUNDS = 100  # calls that are timed, at most
 SECONDS = 1.0  # that they may take
@@ -66,33 +61,14 @@ def profile(graph: Any, *arrays: Any, mode: Any = DEFAULT_MODE) -> Profile:
     """
     if isinstance(graph, Function):
         return _of_function(graph, arrays)
-    outputs, inputs = _opened(graph, arrays)
-    compiled = function(inputs, outputs, mode, profile=True)
+    whole = graph_of(graph, arrays or None, "Pass them after it: rg.profile(function, a, b).")
+    compiled = function(whole.inputs, list(whole.outputs), mode, profile=True)
     report = compiled.profile
     assert report is not None
     if arrays or not compiled.inputs:
         report.run = run_profile(compiled, _in_order(compiled, arrays))
         report.calls.count, report.calls.seconds = 0, 0.0
     return report
-
-
-def _opened(graph: Any, arrays: Sequence[Any]) -> tuple[Container, Any]:
-    """Return outputs and inputs; None for the inputs in order of occurrence."""
-    if isinstance(graph, Variable | list | tuple | Mapping):
-        return graph, None  # type: ignore[return-value]
-    if not isinstance(graph, FunctionGraph):
-        if not callable(graph):
-            raise ArgumentError(
-                f"this is {kind_of(graph)}, not a graph: {graph!r:.60}",
-                fix="Pass a Variable, a list of them, a compiled function, or a function of NumPy.",
-            )
-        if not arrays:
-            raise ArgumentError(
-                f"the function {getattr(graph, '__name__', graph)} needs arguments",
-                fix="Pass them after it: rg.profile(function, a, b).",
-            )
-        graph = (graph if isinstance(graph, Jit) else jit(graph)).graph(*arrays)
-    return list(graph.outputs), graph.inputs
 
 
 def _of_function(compiled: Function, arrays: Sequence[Any]) -> Profile:
@@ -112,10 +88,8 @@ def _of_function(compiled: Function, arrays: Sequence[Any]) -> Profile:
 
 def _in_order(compiled: Function, arrays: Sequence[Any]) -> Sequence[Any]:
     """Return the arrays in the order of the inputs."""
-    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
-        named = {x.name if isinstance(x, Input) else str(x): v for x, v in arrays[0].items()}
-        return bound([x.name for x in compiled.inputs], (), named)
-    return arrays
+    by_name = len(arrays) == 1 and isinstance(arrays[0], Mapping)
+    return in_order(compiled.inputs, arrays[0] if by_name else arrays)
 
 
 def run_profile(compiled: Function, arrays: Sequence[Any]) -> RunProfile:
@@ -147,12 +121,7 @@ def run_profile(compiled: Function, arrays: Sequence[Any]) -> RunProfile:
     run()
     _timed(run)
     seconds = [statistics.median(x) for x in zip(*rounds[1:], strict=True)]
-    sizes = {
-        dim: int(size)
-        for x, a in zip(compiled.inputs, arrays, strict=True)
-        for dim, size in zip(x.type.shape, np.shape(a), strict=True)
-        if isinstance(dim, str)
-    }
+    sizes = sizes_of(compiled.inputs, arrays)
     return RunProfile(
         statistics.median(calls),
         len(calls),
