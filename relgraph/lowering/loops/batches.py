@@ -114,10 +114,12 @@ class Block:
         m = self.buffer(rows, columns)
         start: Scalar = ZERO
         for at, width in parts:
-            with self.b.loop(ZERO, LANES, name="lane") as lanes:
-                with self.loop(ZERO, rows) as i, self.loop(ZERO, width) as j:
-                    place = (i, self.b.add(start, j), lanes.index)
-                    self.put(m, *place, value=at(i, j, lanes.index))
+            with (
+                self.loop(ZERO, LANES) as lane,
+                self.loop(ZERO, rows) as i,
+                self.loop(ZERO, width) as j,
+            ):
+                self.put(m, i, self.b.add(start, j), lane, value=at(i, j, lane))
             start = self.b.add(start, width)
         return m
 
@@ -138,10 +140,13 @@ class Block:
             with self.loop(below, n) as i, self.lanes() as lane:
                 value = g.over(m.at([i, k, lane]), m.at([k, k, lane]))
                 self.put(m, i, k, lane, value=value)
-            with self.loop(below, n) as i, self.loop(below, b.add(i, ONE)) as j:
-                with self.lanes() as lane:
-                    value = g.minus(m.at([i, j, lane]), m.at([i, k, lane]), m.at([j, k, lane]))
-                    self.put(m, i, j, lane, value=value)
+            with (
+                self.loop(below, n) as i,
+                self.loop(below, b.add(i, ONE)) as j,
+                self.lanes() as lane,
+            ):
+                value = g.minus(m.at([i, j, lane]), m.at([i, k, lane]), m.at([j, k, lane]))
+                self.put(m, i, j, lane, value=value)
 
     def substitute(
         self,
