@@ -29,6 +29,7 @@ from relgraph.lowering.loops.nodes import (
     Function,
     If,
     Let,
+    Loop,
     Op,
     Scalar,
     Statement,
@@ -842,12 +843,14 @@ class _Carry:
 
 
 def _definitions(body: Sequence[Statement]) -> Iterator[tuple[Var, Scalar]]:
-    """Return the variables of a function that are bound once, outside of loops."""
+    """Return the variables that statements bind to a value, in loops and choices, too."""
     for s in body:
         if isinstance(s, Let):
             yield s.var, s.value
         elif isinstance(s, If):
             yield from _definitions([*s.then, *s.other])
+        elif isinstance(s, Loop):
+            yield from _definitions(s.body)
 
 
 def _reads(value: Value, buffer: Buffer) -> bool:

@@ -129,8 +129,10 @@ def _getri(
     product = lower @ upper
     for k in reversed(range(n)):
         product[[k, ipiv[k] - 1]] = product[[ipiv[k] - 1, k]]
-    whole[:] = np.linalg.inv(product)
-    info[0] = 0
+    singular = not whole.diagonal().all()
+    info[0] = int(singular)
+    if not singular:
+        whole[:] = np.linalg.inv(product)
 
 
 def _sysv(
