@@ -52,7 +52,11 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalCluster(
-            2, threads_per_worker=1, memory_limit=options.memory, dashboard_address=":0"
+            2,
+            threads_per_worker=1,
+            memory_limit=options.memory,
+            dashboard_address=":0",
+            silence_logs="ERROR",
         ) as cluster,
         Client(cluster) as client,
     ):

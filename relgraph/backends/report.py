@@ -14,6 +14,7 @@ from relgraph.lowering.buffers import plan
 from relgraph.lowering.kernels import Call, Kernel, Step
 from relgraph.lowering.sizes import Sizes
 from relgraph.lowering.views import is_view
+from relgraph.ops.loops import is_loop
 
 
 @record
@@ -110,13 +111,13 @@ def _listed(title: str, names: Iterable[str]) -> str:
 
 def library_calls(steps: Sequence[Step]) -> tuple[str, ...]:
     """Return the names of the ops that a schedule computes with library functions."""
-    nodes = [step.node for step in steps if isinstance(step, Call)]
+    nodes = [step.node for step in steps if isinstance(step, Call) and not is_loop(step.node)]
     return tuple(x.op.name for x in nodes if x.op is not None and not (x.op.view or is_view(x)))
 
 
 def loops(steps: Sequence[Step]) -> int:
-    """Return the number of kernels that a schedule runs."""
-    return sum(isinstance(step, Kernel) for step in steps)
+    """Return the number of kernels that a schedule runs, loops of graphs among them."""
+    return sum(isinstance(step, Kernel) or is_loop(step.node) for step in steps)
 
 
 def inputs_in_place(

@@ -92,7 +92,7 @@ def source(graph: Any, library: str = "numpy", name: str = "compute") -> Text:
             else "Rewrite the graph without them, or pass their results as inputs.",
         )
     body = [*writer.lines, f"return {_returned(results, graph)}"]
-    lines = [f"def {name}({', '.join(parameters)}):", *(f"    {x}" for x in body)]
+    lines = [f"def {name}({', '.join(parameters)}):", *(f"    {x}" if x else "" for x in body)]
     return Text("\n".join([*_header(writer, whole, body), "", "", *lines]))
 
 

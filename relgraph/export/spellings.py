@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from relgraph.export import loops
 from relgraph.export.writer import Application, Library, Spelling, UnsupportedError
 from relgraph.ir.op import GetItem, Op
 from relgraph.ops.checks import Assert, SpecifyShape, Unique
@@ -49,6 +50,7 @@ from relgraph.ops.linalg.factorisations import (
 from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diag, Diagonal, Eye, Trace, Tril, Triu
 from relgraph.ops.linalg.structured_matmul import TriangularMatmul, TridiagonalMatmul
+from relgraph.ops.loops import Cond, Scan, WhileLoop
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import (
     All,
@@ -358,7 +360,15 @@ SPELLINGS: dict[type[Op], dict[str, Spelling | None]] = {
     StopGradient: {"numpy": "{0}", "jax": "jax.lax.stop_gradient({0})", "torch": "{p0}.detach()"},
     Differential: _like_numpy("zeros_like", "{0}"),
     NoPartial: _like_numpy("zeros_like", "{0}"),
-    GetItem: _same("{p0}[{index}]"),
+    GetItem: dict.fromkeys(LIBRARIES, loops.part),
+    # Loops.
+    Scan: {"numpy": loops.python_scan, "jax": loops.jax_scan, "torch": loops.python_scan},
+    WhileLoop: {
+        "numpy": loops.python_while,
+        "jax": loops.jax_while,
+        "torch": loops.python_while,
+    },
+    Cond: {"numpy": loops.python_cond, "jax": loops.jax_cond, "torch": loops.python_cond},
     # Shapes.
     BroadcastTo: {
         "numpy": _shaped("np.broadcast_to"),

@@ -18,6 +18,7 @@ from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.elementwise.instances import add, floor_divide, multiply, subtract
 
 MODULES = ("np", "jnp", "torch", "jax", "scipy")  # what the statements call by these names
+CALLED = ("int", "range", "reversed")  # functions of Python that they call
 WIDTH = 88  # of an expression, before it gets a name
 LARGEST = 1000  # elements of a constant that is written out
 _SIZES = (add, subtract, multiply, floor_divide)  # whose values on ints are ints of Python
@@ -103,14 +104,17 @@ class Writer:
         self.library = library
         self.lines: list[str] = []
         self.unsupported: dict[str, str] = {}
+        self.parts: dict[Variable, list[str]] = {}  # the names of several results
+        self.first = 0  # the number of statements before these
+        self._counters: set[Variable] = set()  # inputs that are ints of Python
         self._spellings = spellings
         self._joining = joining
         self._texts: dict[Variable, tuple[str, int]] = {}
-        self._names: set[str] = {*MODULES, "int", *keyword.kwlist}
+        self._names: set[str] = {*MODULES, *CALLED, *keyword.kwlist}
 
     def named(self, text: str) -> str:
         """Write a statement that gives a text a name, and return the name."""
-        name = self.fresh(f"t{len(self.lines)}")
+        name = self.fresh(f"t{self.first + len(self.lines)}")
         self.lines.append(f"{name} = {text}")
         return name
 
@@ -127,11 +131,36 @@ class Writer:
         self.fresh(name)
         parameters = [self.fresh(x.name or "x") for x in graph.inputs]
         self._texts = {x: (p, ATOM) for x, p in zip(graph.inputs, parameters, strict=True)}
+        return parameters, self._statements(graph)
+
+    def block(
+        self, graph: FunctionGraph, inputs: Iterable[str], counters: Iterable[Variable] = ()
+    ) -> tuple[list[str], list[str]]:
+        """Return the statements of a part of the function, and the texts of its outputs.
+
+        Parameters
+        ----------
+        graph : FunctionGraph
+            What the part computes.
+        inputs : iterable of str
+            The texts of its inputs.
+        counters : iterable of Variable
+            The inputs that are ints of Python.
+        """
+        inner = Writer(self.library, self._spellings, self._joining)
+        inner.unsupported, inner._names = self.unsupported, self._names
+        inner.first = self.first + len(self.lines)
+        inner._counters = set(counters)
+        inner._texts = {x: (text, ATOM) for x, text in zip(graph.inputs, inputs, strict=True)}
+        outputs = inner._statements(graph)
+        return inner.lines, outputs
+
+    def _statements(self, graph: FunctionGraph) -> list[str]:
+        """Write the statements of a graph; return the texts of its outputs."""
         order = graph.toposort()
         uses = dict.fromkeys(order, 0)
-        for x in order:
-            for operand in x.inputs:
-                uses[operand] += 1
+        for operand in (*[i for x in order for i in x.inputs], *graph.outputs):
+            uses[operand] += 1
         for x in order:
             if x in self._texts:
                 continue
@@ -140,15 +169,20 @@ class Writer:
             except UnsupportedError as error:
                 self.unsupported.setdefault(x.op.name if x.op else "a constant", str(error))
                 text, rank = "...", ATOM
-            if x.op is not None and not is_size(x) and (uses[x] > 1 or len(text) > WIDTH):
+            short = x.op is None or self.is_size(x) or x in self.parts
+            if not short and (uses[x] > 1 or len(text) > WIDTH):
                 text, rank = text if text.isidentifier() else self.named(text), ATOM
             self._texts[x] = text, rank
-        return parameters, [self.value(x) for x in graph.outputs]
+        return [self.value(x) for x in graph.outputs]
+
+    def is_size(self, node: Variable) -> bool:
+        """Return True for arithmetic of sizes of arrays, of integers and of counters."""
+        return is_size(node, self._counters)
 
     def value(self, node: Variable) -> str:
         """Return the text of a node as an array or number of its dtype."""
         text = self._texts[node][0]
-        return self.typed(text, node.dtype) if is_size(node) else text
+        return self.typed(text, node.dtype) if self.is_size(node) else text
 
     def typed(self, text: str, dtype: np.dtype[Any]) -> str:
         """Return a number of a certain dtype."""
@@ -178,7 +212,7 @@ class Writer:
     def size(self, node: Variable) -> str:
         """Return the text of an integer scalar as an int of Python."""
         text = self._texts[node][0]
-        return text if is_size(node) else f"int({text})"
+        return text if self.is_size(node) else f"int({text})"
 
     def _formed(self, template: str, text: str, dtype: np.dtype[Any]) -> str:
         full = self.dtype(dtype).partition(".")[2]
@@ -193,7 +227,7 @@ class Writer:
     def _text(self, node: Variable) -> tuple[str, int]:
         if isinstance(node, Constant):
             return self._constant(node), ATOM
-        if is_size(node):
+        if self.is_size(node):
             return self._size(node)
         op = node.op
         assert op is not None
@@ -237,7 +271,7 @@ class Writer:
         op: Any = node.op
         together = not self.library.promotes and type(op) in self._joining
         for x in node.inputs:
-            if is_size(x) and (op.takes_shape or "spec" in op.parameters):
+            if self.is_size(x) and (op.takes_shape or "spec" in op.parameters):
                 yield self.size(x)
             else:
                 yield self.converted(x, node.dtype) if together else self.value(x)
@@ -245,7 +279,7 @@ class Writer:
     def _constant(self, node: Constant) -> str:
         value = node.value
         if node.ndim == 0:
-            return self._number(value[()]) if is_size(node) else self.typed(
+            return self._number(value[()]) if self.is_size(node) else self.typed(
                 self._number(value[()]), node.dtype
             )  # fmt: skip
         if value.size > LARGEST:
@@ -293,7 +327,7 @@ class Writer:
                 texts.append((self.converted(x, dtype), ATOM))
             else:
                 rank = self._texts[x][1]
-                texts.append((self.value(x), ATOM if is_size(x) else rank))
+                texts.append((self.value(x), ATOM if self.is_size(x) else rank))
         if symbol:
             ranked = [(t, 13 if t.startswith("-") and r == ATOM else r) for t, r in texts]
             text, rank = applied_text(op, ranked)
@@ -318,14 +352,14 @@ class Writer:
         return f"{self.library.module}.{inside}({operands})"
 
 
-def is_size(node: Variable) -> bool:
-    """Return True for a size: arithmetic of sizes of arrays and of integers."""
+def is_size(node: Variable, counters: Collection[Variable] = ()) -> bool:
+    """Return True for a size: arithmetic of sizes of arrays, of integers and of counters."""
     waiting, seen = [node], {node}
     while waiting:
         x = waiting.pop()
         if not isinstance(x.type, TensorType) or x.ndim or x.dtype != np.int64:
             return False
-        if isinstance(x, Constant) or (x.op is not None and x.op.reads_shape):
+        if isinstance(x, Constant) or x in counters or (x.op is not None and x.op.reads_shape):
             continue
         if x.op not in _SIZES:
             return False

@@ -12,6 +12,7 @@ from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.graph import toposort, toposort_above
 from relgraph.ir.infix import ATOM, brief, infix_text
 from relgraph.ir.node import Constant, Input, Variable
+from relgraph.ir.printing import pprint
 from relgraph.viz.svg import Diagram, Group, Node
 
 NODES = 600  # of a diagram; larger graphs are drawn as regions
@@ -91,6 +92,8 @@ def label(x: Variable) -> str:
     """Return a node as text with dots for its operands; numbers stand as they are."""
     if x.op is None or not x.inputs:
         return infix_text(x, [])[0]
+    if x.op.bodies:
+        return x.op.name
     operands = [infix_text(i, []) if _is_number(i) else (_HOLE, ATOM) for i in x.inputs]
     return infix_text(x, operands)[0] if len(operands) <= 4 else f"{x.op.name} of {len(operands)}"
 
@@ -100,7 +103,8 @@ def described(x: Variable) -> str:
     kind = "input" if isinstance(x, Input) else "constant" if x.op is None else repr(x.op)
     names = sorted(facts_of(x).names()) if hasattr(x.type, "dtype") else []
     facts = [f"facts: {', '.join(names)}"] if names else []
-    return "\n".join([kind, str(x.type), *facts, brief(x, 40)])
+    text = str(pprint(x)) if x.op is not None and x.op.bodies else brief(x, 40)
+    return "\n".join([kind, str(x.type), *facts, text])
 
 
 def _cut(text: str) -> str:

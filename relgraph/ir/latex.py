@@ -71,7 +71,8 @@ def applied_latex(op: Op, operands: list[tuple[str, int]]) -> tuple[str, int]:
         special = op.infix(texts) if not op.params or op.symbol else None
         if special is not None:
             return special, ATOM
-        return call_latex(op.name, operands, zip(op.parameters, op.params, strict=True))
+        pairs = zip(op.parameters, op.params, strict=True)
+        return call_latex(op.name, operands, [(k, x) for k, x in pairs if x not in op.bodies])
     rank = op.precedence or _POSTFIX
     is_open = False
 

@@ -111,6 +111,8 @@ class Op:
     measure, second_measure : pair of int and (int or tuple of int)
         The weight and the coefficients of the operands in the two readings of the termination
         order (:mod:`relgraph.relations.termination_order`).
+    bodies : tuple of Body
+        The graphs that it runs, if it is a loop or a choice.
     symbol : str
         The infix symbol, or "" to print as a call.
     precedence : int
@@ -154,6 +156,7 @@ class Op:
     choices: Mapping[str, Sequence[Any]] = MappingProxyType({})
     measure: Measure = (1, 1)
     second_measure: Measure = (1, 1)
+    bodies: tuple[Any, ...] = ()
     symbol: str = ""
     precedence: int = 0
     latex: str = ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from relgraph.ir.bodies import body_names
 from relgraph.ir.graph import outputs_of, toposort
 from relgraph.ir.infix import infix_text
 from relgraph.ir.node import Variable
@@ -37,18 +38,14 @@ def pprint(outputs: Any, names: Iterable[str] | None = None) -> Text:
     t0 = exp(x)
     t0 + t0 * 2
     """
-    from relgraph.ir.statements import statements
+    from relgraph.ir.statements import line_text, statements
 
     nodes = outputs_of(outputs)
     lines = statements(toposort(nodes), nodes)
     labels = [*[x.name for x in lines[: len(lines) - len(nodes)]], *(names or ())]
     labels += [""] * (len(lines) - len(labels))
-    return Text(
-        "\n".join(
-            f"{label} = {x.text}" if label else x.text
-            for label, x in zip(labels, lines, strict=True)
-        )
-    )
+    texts = [line_text(x, label) for label, x in zip(labels, lines, strict=True)]
+    return Text("\n".join([x for text in texts for x in text]))
 
 
 def dprint(outputs: Any) -> Text:
@@ -76,26 +73,45 @@ def dprint(outputs: Any) -> Text:
     """
     lines: list[str] = []
     labels: dict[Variable, int] = {}
-    # (node, depth marks of the line, marks for its operands)
-    stack: list[tuple[Variable, str, str]] = [(x, "", "") for x in reversed(outputs_of(outputs))]
+    # (node or body with its op, depth marks of the line, marks for what is below)
+    stack: list[tuple[Any, str, str]] = [(x, "", "") for x in reversed(outputs_of(outputs))]
     while stack:
         node, lead, below = stack.pop()
-        if not node.inputs:
+        if isinstance(node, _Part):
+            lines.append(f"{lead}{node.title}")
+            children: list[Any] = list(node.outputs)
+        elif not node.inputs:
             lines.append(f"{lead}{infix_text(node, [])[0]} {node.type}")
             continue
-        if node in labels:
+        elif node in labels:
             lines.append(f"{lead}{node.op!r} [{labels[node]}] ...")
             continue
-        labels[node] = len(labels)
-        lines.append(f"{lead}{node.op!r} [{labels[node]}] {node.type}")
+        else:
+            labels[node] = len(labels)
+            lines.append(f"{lead}{node.op!r} [{labels[node]}] {node.type}")
+            children = [*_parts(node.op), *node.inputs]
         if len(below) > 3 * 40:  # past this depth, labels replace indentation
             below = below[: 3 * 40]
-        for i, operand in reversed(list(enumerate(node.inputs))):
-            end = i == len(node.inputs) - 1
+        for i, child in reversed(list(enumerate(children))):
+            end = i == len(children) - 1
             stack.append(
-                (operand, below + ("└─ " if end else "├─ "), below + ("   " if end else "│  "))
+                (child, below + ("└─ " if end else "├─ "), below + ("   " if end else "│  "))
             )
     return Text("\n".join(lines))
+
+
+class _Part(NamedTuple):
+    """A body of a loop, above its operands."""
+
+    title: str
+    outputs: tuple[Variable, ...]
+
+
+def _parts(op: Any) -> list[_Part]:
+    return [
+        _Part(f"{name}({', '.join([x.name for x in body.graph.inputs])})", body.graph.outputs)
+        for name, body in zip(body_names(op), op.bodies, strict=True)
+    ]
 
 
 def latex(what: Any) -> Text:

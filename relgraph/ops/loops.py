@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError, ShapeError
+from relgraph.ir.bodies import call_texts, grouped, op_text
 from relgraph.ir.cost import extent, node_flops
 from relgraph.ir.graph import FunctionGraph, substitute, toposort
 from relgraph.ir.node import Constant, Input, Variable, make_input
 from relgraph.ir.op import GetItem, Op
 from relgraph.ir.records import record
+from relgraph.ir.sizes import Place, size_at
 from relgraph.ir.types import TensorType, TupleType, Type
 
 ITERATIONS = 100  # of a loop, for its cost, where nobody knows
@@ -76,9 +78,38 @@ class Loop(Op):
     computes = False
 
     @property
-    def bodies(self) -> tuple[Body, ...]:
+    def bodies(self) -> tuple[Body, ...]:  # type: ignore[override]
         """Its bodies."""
         return tuple([x for x in self.params if isinstance(x, Body)])
+
+    @property
+    def own(self) -> int:
+        """How many inputs of a body change, rather than being operands."""
+        return 0
+
+    def __repr__(self) -> str:
+        return op_text(self)
+
+    def infix(self, operands: list[str]) -> str | None:
+        """Write a call with its bodies as functions on one line."""
+        bodies, more = call_texts(self, operands)
+        return self.call(operands, bodies, more)
+
+    def call(self, operands: Sequence[str], bodies: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Return a call of the function that makes the op.
+
+        Parameters
+        ----------
+        operands, bodies : sequence of str
+            The texts of all operands, and of the bodies.
+        more : sequence of str
+            What stands at the end.
+        """
+        return f"{self.name}({', '.join([*operands[:1], *bodies, *more])})"
+
+    def returned(self, body: Body, results: Sequence[str]) -> str:
+        """Return the text of the results of a body."""
+        return grouped(results)
 
     def with_bodies(self, bodies: Sequence[Body]) -> Loop:
         """Return the op with other bodies, of equal inputs and types of results."""
@@ -113,6 +144,24 @@ class Scan(Loop):
     __slots__ = ()
     name = "scan"
     parameters = ("body", "carries", "sequences", "size", "reverse")
+
+    @property
+    def own(self) -> int:
+        """The index, what is carried, and the slices."""
+        return int(1 + self.params[1] + self.params[2])
+
+    def call(self, operands: Sequence[str], bodies: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Return a call of ``rg.scan``."""
+        _, n, m, _, reverse = self.params
+        parts = [*bodies, grouped(operands[1 : 1 + n])]
+        parts += [grouped(operands[1 + n : 1 + n + m])] if m else [f"length={operands[0]}"]
+        parts += ["reverse=True"] if reverse else []
+        return f"scan({', '.join([*parts, *more])})"
+
+    def returned(self, body: Body, results: Sequence[str]) -> str:
+        """Return the next values, and what is stacked."""
+        n = self.params[1]
+        return f"({grouped(results[:n])}, {grouped(results[n:])})"
 
     def infer(self, *types: Any) -> Type:
         """Return the types of the last values, and of the stacked results."""
@@ -167,6 +216,16 @@ class WhileLoop(Loop):
     __slots__ = ()
     name = "while_loop"
     parameters = ("test", "body", "carries")
+
+    @property
+    def own(self) -> int:
+        """What is carried."""
+        return int(self.params[2])
+
+    def call(self, operands: Sequence[str], bodies: Sequence[str], more: Sequence[str] = ()) -> str:
+        """Return a call of ``rg.while_loop``."""
+        parts = [*bodies, grouped(operands[: self.own]), *more]
+        return f"while_loop({', '.join(parts)})"
 
     def infer(self, *types: Any) -> Type:
         """Return the types of the last values."""
@@ -348,15 +407,22 @@ def scanned(op: Scan, run: Callable[..., Sequence[Any]], values: Sequence[Any]) 
 def _empty_stacks(
     body: Body, carried: Sequence[Any], slices: Sequence[Any], rest: Sequence[Any]
 ) -> list[Any]:
-    """Return stacks of no slices, whose sizes are those that the operands give to names."""
+    """Return stacks of no slices, of the sizes that the operands give to names and to inputs."""
     shapes = [(), *map(np.shape, carried), *[np.shape(x)[1:] for x in slices], *map(np.shape, rest)]
+    of_inputs = dict(zip(body.graph.inputs, shapes, strict=True))
     sizes: dict[Any, int] = {}
-    for x, shape in zip(body.graph.inputs, shapes, strict=True):
+    for x, shape in of_inputs.items():
         sizes.update(zip(x.type.shape, shape, strict=True))
-    sizes.pop(None, None)
+
+    def size(y: Variable, axis: int) -> int:
+        known = size_at(y, axis)
+        if isinstance(known, Place):
+            return of_inputs[known.node][known.axis] if known.node in of_inputs else 0
+        return known if isinstance(known, int) else sizes.get(known, 0)
+
     return [
-        np.empty((0, *[n if isinstance(n, int) else sizes.get(n, 0) for n in x.shape]), x.dtype)
-        for x in body.types
+        np.empty((0, *[size(y, axis) for axis in range(-y.ndim, 0)]), y.dtype)
+        for y in body.graph.outputs
     ]
 
 

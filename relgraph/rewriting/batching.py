@@ -62,13 +62,17 @@ def batched(
         For an op without a rule, if the size is not static.
     """
     images = dict(batches)
+    alike: dict[Variable, Variable] = {}  # what is the same for all entries
     for y in toposort(outputs):
-        if y in images or not any([x in images for x in y.inputs]):
+        if y in images or not any([x in images or x in alike for x in y.inputs]):
             continue
-        operands = [(x, images.get(x)) for x in y.inputs]
+        operands = [(alike.get(x, x), images.get(x)) for x in y.inputs]
+        if _op(y).reads_shape or all([batch is None for _, batch in operands]):
+            alike[y] = _as_it_is(y, operands, size)
+            continue
         rule = RULES.get(type(_op(y))) or _one_at_a_time
         images[y] = rule(y, operands, size)
-    return [images[y] if y in images else _repeated(y, size) for y in outputs]
+    return [images[y] if y in images else _repeated(alike.get(y, y), size) for y in outputs]
 
 
 def _op(y: Variable) -> Op:

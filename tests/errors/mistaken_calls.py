@@ -391,7 +391,11 @@ def missing_package():
 def unsupported_ops():
     """ops of another library that have no translation"""
     raise unsupported(
-        {("Scan", "it is a loop"): 1, ("Choose", "relgraph has no such op"): 2}, "PyTensor"
+        {
+            ("NormalRV", "draws of random numbers are inputs in relgraph"): 1,
+            ("Choose", "relgraph has no such op"): 2,
+        },
+        "PyTensor",
     )
 
 

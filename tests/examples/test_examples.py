@@ -64,7 +64,7 @@ def test_logistic_regression():
 def test_factoring():
     text = output("factoring")
     assert "products: 64 as written, 4 gathered\n" in text
-    assert float(re.search(r"is (\S+) times as fast as written", text).group(1)) >= 2
+    assert re.search(r"^as written +\S+ .s +.*\nrewritten +\S+ .s ", text, re.MULTILINE)
 
 
 def test_fit():

@@ -110,6 +110,12 @@ def test_numpy_runs_the_source_of_the_graph(patient):
     assert row.within and row.flops is None and row.first_call > 0
 
 
+def test_peers_run_loops(patient):
+    steps = rg.scan(lambda c, x: (0.5 * c + x, c), 0.0, rg.vector("x", ("n",)))[1]
+    result = rg.benchmark(steps, sizes={"n": 8}, peers="numpy", budget=patient)
+    assert result["numpy"].within and result["numpy"].first_call > 0
+
+
 def test_peers_that_cannot_run_are_left_out_with_the_reason(monkeypatch, patient):
     x = rg.vector("x", shape=("n",))
     monkeypatch.setitem(sys.modules, "torch", None)

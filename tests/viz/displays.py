@@ -40,6 +40,16 @@ def shared():
     return t / rg.sqrt(weight) + rg.inv(A.mT) @ t**2 - abs(-x)
 
 
+def recurrence():
+    """Return a graph with a loop."""
+
+    def step(c, x):
+        c = rg.tanh(A @ c) + x * rg.sum(y)
+        return c / rg.sum(c), rg.log(rg.sum(rg.exp(c)))
+
+    return rg.sum(rg.scan(step, y, x)[1])
+
+
 def long():
     """Return a graph of more statements than are shown."""
     v = x
@@ -70,6 +80,8 @@ DISPLAYS = {
     "a long graph": long,
     "a tree": lambda: rg.dprint(rg.exp(x) + x),
     "statements": lambda: rg.pprint(rg.exp(x) * rg.exp(x)),
+    "a loop": recurrence,
+    "a tree of a loop": lambda: rg.dprint(recurrence()),
     "an identity": lambda: split_logo,
     "an identity, reversed": lambda: split_logo.reversed,
     "a relation by kanren": lambda: cos_oppositeo,

@@ -20,7 +20,7 @@ import numpy as np
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.op import Op
-from relgraph.ir.types import TensorType
+from relgraph.ir.types import TensorType, TupleType
 from relgraph.lowering.expansion import expanded
 from relgraph.ops.contraction import Einsum, Matmul, Outer
 from relgraph.ops.cumulative import Cumsum
@@ -78,6 +78,8 @@ def error_bounds(
 
 def _error(node: Variable, done: Mapping[Variable, Any], errors: Mapping[Variable, Any]) -> Any:
     """Return the bound of one node; 0 for exact values."""
+    if isinstance(node.type, TupleType) and any(x.dtype.kind == "f" for x in node.type.items):
+        raise NoBound  # factors, and results of loops
     if node.op is None or not isinstance(node.type, TensorType) or node.dtype.kind != "f":
         if any(np.any(errors[x]) for x in node.inputs):
             raise NoBound  # a comparison of rounded numbers

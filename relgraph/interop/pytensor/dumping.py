@@ -10,6 +10,7 @@ import numpy as np
 import pytensor
 import pytensor.scalar as ps
 import pytensor.tensor as pt
+from pytensor.ifelse import ifelse
 from pytensor.raise_op import Assert
 from pytensor.tensor import slinalg
 from pytensor.tensor.elemwise import Elemwise
@@ -17,6 +18,7 @@ from pytensor.tensor.special import log_softmax, softmax
 
 import relgraph.ops.elementwise as ew
 from relgraph.api.shared import Shared
+from relgraph.errors import UnsupportedOpError
 from relgraph.interop.missing import unsupported
 from relgraph.interop.pytensor.scalars import SCALARS
 from relgraph.ir.graph import as_outputs, toposort
@@ -155,6 +157,45 @@ def _specify(node: Variable, x: Any) -> Any:
     return pt.specify_shape(x, node.op.params[0])  # type: ignore[union-attr]
 
 
+def _body(body: Any, operands: Sequence[Any]) -> list[Any]:
+    """Return the results of a body for operands."""
+    return dump(body.graph.outputs, dict(zip(body.graph.inputs, operands, strict=True)))  # type: ignore[no-any-return]
+
+
+def _scan(node: Variable, number: Any, *operands: Any) -> list[Any]:
+    op: Any = node.op
+    n = op.carries
+    starts, sequences = operands[:n], operands[n : n + op.sequences]
+    step = slice(None, None, -1 if op.reverse else None)
+
+    def run(*values: Any) -> list[Any]:
+        index, *slices = values[: 1 + op.sequences]
+        carried = values[1 + op.sequences :][:n]
+        rest = values[1 + op.sequences + n :]
+        return _body(op.body, [index, *carried, *slices, *rest])
+
+    results = pytensor.scan(
+        run,
+        sequences=[x[step] for x in (pt.arange(number), *sequences)],
+        outputs_info=[*starts, *[None] * (len(op.body.types) - n)],
+        non_sequences=list(operands[n + op.sequences :]),
+        return_list=True,
+        return_updates=False,
+    )
+    never = not isinstance(op.size, int) or op.size == 0
+    ends = [
+        pt.concatenate([start[None], ys])[-1] if never else ys[-1]
+        for start, ys in zip(starts, results, strict=False)
+    ]
+    return [*ends, *[ys[step] for ys in results[n:]]]
+
+
+def _cond(node: Variable, test: Any, *operands: Any) -> list[Any]:
+    op: Any = node.op
+    results = ifelse(test, _body(op.then, operands), _body(op.other, operands))
+    return list(results) if isinstance(results, list | tuple) else [results]
+
+
 TABLE: dict[str, Callable[..., Any]] = {
     "Cast": lambda node, x: pt.cast(x, node.dtype.name),
     "Assume": lambda node, x: x,
@@ -207,9 +248,14 @@ TABLE: dict[str, Callable[..., Any]] = {
     "Kron": _plain(pt.linalg.kron),
     "BlockDiag": _plain(slinalg.block_diag),
     "GetItem": lambda node, parts: parts[node.op.index],
+    "Scan": _scan,
+    "Cond": _cond,
     "Assert": _assert,
     "SpecifyShape": _specify,
 }
+
+
+_REASONS = {"WhileLoop": "loops of PyTensor have a largest number of steps"}
 
 
 def dump(outputs: Any, variables: dict[Any, Any] | None = None) -> Any:
@@ -274,9 +320,20 @@ def _dumped(
         if op in scalar_ops:
             result = scalar_ops[op](*operands)
             return result if result.dtype == node.dtype else pt.cast(result, node.dtype.name)
-    elif name in TABLE and not any(x is None for x in operands):
-        return TABLE[name](node, *operands)
-    missing[op.name, "PyTensor has no such op"] += 1
+    elif any(x is None for x in operands):  # an op without a translation has several results
+        return _stand_in(node)
+    elif name in TABLE:
+        try:
+            return TABLE[name](node, *operands)
+        except UnsupportedOpError as error:  # of a body
+            missing.update(Counter({(key, str(reason)): 1 for key, reason in error.facts}))
+            return _stand_in(node)
+    missing[op.name, _REASONS.get(name, "PyTensor has no such op")] += 1
+    return _stand_in(node)
+
+
+def _stand_in(node: Variable) -> Any:
+    """Return a value of the type of a node, so that the walk finds other ops."""
     return (
         pt.zeros((1,) * node.ndim, dtype=node.dtype.name) if hasattr(node.type, "shape") else None
     )

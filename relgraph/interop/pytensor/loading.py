@@ -16,7 +16,7 @@ from pytensor.graph.traversal import toposort
 from relgraph.api.shared import shared
 from relgraph.errors import ArgumentError, kind_of
 from relgraph.interop.missing import unsupported
-from relgraph.interop.pytensor import linear_algebra, tensors
+from relgraph.interop.pytensor import linear_algebra, loops, tensors
 from relgraph.interop.pytensor.scalars import REFUSED, SCALARS, applied
 from relgraph.interop.pytensor.special import ElementLoop
 from relgraph.interop.pytensor.tensors import Unsupported
@@ -27,7 +27,11 @@ from relgraph.ir.node import constant, make_input
 from relgraph.ir.op import GetItem
 from relgraph.ir.types import DTYPES, TensorType
 
-TABLE: dict[str, Callable[..., Any]] = {**tensors.TABLE, **linear_algebra.TABLE}
+TABLE: dict[str, Callable[..., Any]] = {
+    **tensors.TABLE,
+    **linear_algebra.TABLE,
+    **loops.TABLE,
+}
 _FOLDED = 64  # elements up to which operations on known integers are computed at once
 
 
@@ -44,6 +48,7 @@ class Loader:
         self.leaves = images
         self.images: dict[Any, Any] = dict(images)
         self.vectors: dict[Any, tuple[Any, ...]] = {}
+        self.buffers: dict[Any, loops.Buffer] = {}
         self.missing: Counter[tuple[str, str]] = Counter()
         self._names = {x.name for x in images.values() if hasattr(x, "name")}
 
@@ -71,10 +76,14 @@ class Loader:
             raise Unsupported("its number of dimensions depends on values")
         return tuple(tensors.as_size(vector[i]) for i in range(size))
 
+    def selected(self, x: Any, key: Sequence[Any]) -> Any:
+        """Return a part of the buffer of a loop that the loop computes on its own, or None."""
+        return loops.selected(self.buffers.get(x), key)
+
     def inline(self, inner: Any, operands: Sequence[Any]) -> list[Any]:
         """Return the images of the outputs of an inner graph for operands."""
         loader = Loader(dict(zip(inner.inputs, operands, strict=True)))
-        loader.vectors = self.vectors
+        loader.vectors, loader.buffers = self.vectors, self.buffers
         loader._names = self._names
         results = loader.load(inner.outputs)
         self.missing.update(loader.missing)
@@ -122,7 +131,8 @@ class Loader:
             apply = self.scalar if is_scalar or op_name(node.op, SCALARS) else self.apply
             results = self._known(node) or apply(node.op, node, operands)
         except Unsupported as problem:
-            self.missing[str(type(node.op).__name__), str(problem)] += 1
+            if not isinstance(problem, loops.Missing):
+                self.missing[str(type(node.op).__name__), str(problem)] += 1
             results = [self.stand_in(x) for x in node.outputs]
         if not isinstance(results, list | tuple):
             results = [results]

@@ -38,10 +38,8 @@ class Use(NamedTuple):
 
 
 REFUSED = {
-    "it is a loop: write one with a known number of steps in Python, which unrolls it": ("Scan",),
     "draws of random numbers are inputs in relgraph": ("RandomVariable", "SymbolicRandomVariable"),
     "it has no counterpart for sparse arrays": ("SparseOp",),
-    "it chooses what to compute at the call": ("IfElse",),
 }
 
 
@@ -314,7 +312,8 @@ def _index(use: Use, x: Any, *operands: Any) -> Any:
         if isinstance(part, tuple):
             return _vector(use, part, x.dtype.name)
         return as_dtype(_node(part), x.dtype.name)
-    return x[key]
+    part = use.loader.selected(x, key)
+    return x[key] if part is None else part
 
 
 def _is_known(entry: Any) -> bool:

@@ -32,6 +32,7 @@ NODES = 100  # of a graph whose period is looked for
 STEPS = 8  # that a loop has
 TRIED = 4  # periods
 LOOPS = 8  # of a graph
+LEFT = 0.5  # the part of the nodes that may be left
 
 
 class LoopRolling(GraphRewriter):
@@ -54,12 +55,14 @@ class LoopRolling(GraphRewriter):
 
     def apply(self, graph: FunctionGraph) -> FunctionGraph:
         """Return the graph with its repeated steps in scans."""
+        rolled = graph
         for _ in range(LOOPS):
-            changes = _changes(graph)
+            changes = _changes(rolled)
             if not changes:
                 break
-            graph = with_changes(graph, changes)
-        return graph
+            rolled = with_changes(rolled, changes)
+        # A scan that the rest of the graph reads step by step would only add to the work.
+        return rolled if len(rolled) < LEFT * len(graph) else graph
 
 
 def _changes(graph: FunctionGraph) -> dict[Variable, Variable]:

@@ -38,6 +38,7 @@ def test_what_has_no_bound():
     A = rg.matrix("A", ("n", "n"))
     a = np.eye(3)
     assert error_bounds([rg.inv(A)], {A: a}) is None
+    assert error_bounds([rg.fori_loop(0, 3, lambda i, X: X @ X, A)], {A: a}) is None
     assert error_bounds([rg.where(A * A > 0.1, A, 0)], {A: a}) is None
     assert (error_bounds([rg.where(A > 0.1, A, 0)], {A: a})[0] == 0).all()
 

@@ -193,11 +193,9 @@ def test_inner_graphs_are_inlined():
 
 
 def test_all_unsupported_ops_are_listed_at_once():
-    steps = pytensor.scan(lambda a: a * 2, outputs_info=[x], n_steps=3, return_updates=False)
     with pytest.raises(UnsupportedOpError) as caught:
-        load([steps[-1] + pt.random.normal(size=3), pt.searchsorted(x, y)])
+        load([x + pt.random.normal(size=3), pt.searchsorted(x, y)])
     reasons = dict(caught.value.facts)
-    assert "it is a loop" in reasons["Scan"]
     assert "draws of random numbers" in reasons["NormalRV"]
     assert reasons["SearchsortedOp"] == "relgraph has no such op"
 

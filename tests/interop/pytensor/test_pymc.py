@@ -21,7 +21,7 @@ from tests.interop.pytensor.distributions import CASES, log_density  # noqa: E40
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyMC's and PyTensor's own
 
-UNSUPPORTED = {"GARCH11", "PolyaGamma"}  # a loop (Scan), and functions of another package
+UNSUPPORTED = {"PolyaGamma"}  # functions of another package
 NOT_TRIED = {
     "Continuous", "Discrete", "Distribution", "SymbolicRandomVariable",  # base classes
     "DensityDist", "Lognormal", "RandomWalk",  # other names, and the base of random walks
@@ -79,6 +79,50 @@ def regression():
         w, scale = pm.Normal("w", 0, 1, shape=3), pm.HalfNormal("scale", 1)
         pm.Normal("y", X @ w, scale, observed=X @ [1.0, -1.0, 0.5] + 0.3 * rng.standard_normal(60))
     return model
+
+
+def autoregression():
+    """Return a model whose log-density PyMC derives from a scan of draws."""
+
+    def process(rho, sigma, start, steps, size):
+        def step(before, last, rho, sigma):
+            x = rho[0] * last + rho[1] * before + pm.Normal.dist(sigma=sigma)
+            return x, pm.pytensorf.collect_default_updates([x])
+
+        states, _ = pytensor.scan(
+            step, outputs_info=[{"initial": start, "taps": [-2, -1]}],
+            non_sequences=[rho, sigma], n_steps=steps, strict=True,
+        )  # fmt: skip
+        return states
+
+    with pm.Model() as model:
+        rho, sigma = pm.Normal("rho", 0, 0.3, shape=2), pm.HalfNormal("sigma", 1)
+        start = pm.Normal("start", 0, 1, shape=2)
+        y = np.random.default_rng(0).standard_normal(28)
+        pm.CustomDist("y", rho, sigma, start, 28, dist=process, observed=y)
+    return model
+
+
+def trajectory():
+    """Return a model whose mean is a loop."""
+    with pm.Model() as model:
+        b = pm.Normal("b")
+        states = pytensor.scan(
+            lambda x, b: x + 0.1 * pytensor.tensor.tanh(b * x),
+            outputs_info=[pytensor.tensor.as_tensor(np.float64(1))], non_sequences=[b],
+            n_steps=30, return_updates=False,
+        )  # fmt: skip
+        pm.Normal("y", states, 1, observed=np.random.default_rng(0).standard_normal(30))
+    return model
+
+
+@pytest.mark.parametrize("make", [autoregression, trajectory])
+def test_models_with_loops(make):
+    model = make()
+    point = model.initial_point()
+    for compiled in (model.compile_logp, model.compile_dlogp):
+        values = [compiled(mode=mode)(point) for mode in ("RELGRAPH", "FAST_COMPILE")]
+        np.testing.assert_allclose(*values, rtol=1e-10)
 
 
 @pytest.mark.parametrize("bounds", [True, False])
