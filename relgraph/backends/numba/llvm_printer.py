@@ -30,6 +30,7 @@ from relgraph.backends.numba.instructions import (
 from relgraph.backends.numba.instructions import (
     Scalar as LinkedScalar,
 )
+from relgraph.backends.numba.routine_symbols import PREFIX
 from relgraph.backends.numba.templates import expression
 from relgraph.ir.op import Op as GraphOp
 from relgraph.ir.records import record
@@ -37,8 +38,10 @@ from relgraph.lowering.kernels import Statement as Row
 from relgraph.lowering.loops.nodes import (
     START,
     STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -140,6 +143,24 @@ class _Printer(Expressions):
             self._while(s)
         elif isinstance(s, If):
             self._if(s)
+        elif isinstance(s, Call):
+            self._call_routine(s)
+
+    def _call_routine(self, s: Call) -> None:
+        """Pass addresses, as Fortran does: those of elements, and of copies of scalars."""
+        texts = []
+        for x in s.arguments:
+            if isinstance(x, Address):
+                texts.append(self._address(x.buffer, x.index))
+                continue
+            self.counter += 1
+            kind, copy = memory_type(x.dtype), f"%argument.{self.counter}"
+            self.entry.append(f"  {copy} = alloca {kind}, align 8")
+            self.lines.append(f"  store {kind} {self.text(x)}, ptr {copy}")
+            texts.append(copy)
+        name = f"{PREFIX}{s.routine}"
+        self.module.declared.add(f"declare void @{name}({', '.join(['ptr'] * len(texts))})")
+        self.lines.append(f"  call void @{name}({', '.join([f'ptr {x}' for x in texts])})")
 
     def _store(self, s: Store) -> None:
         text = self.text(s.value)
@@ -215,7 +236,7 @@ class _Printer(Expressions):
         head = len(self.lines)
         self.block = f"body.{k}"
         outside, end = self.group, ""
-        if s.apart and not any(isinstance(x, Loop | While | If) for x in s.body):
+        if s.apart and not any(isinstance(x, Loop | While | If | Call) for x in s.body):
             self.group = self.module.node("")
             accesses = self.module.node(f'!"llvm.loop.parallel_accesses", {self.group}')
             rolled = self._rolled(s)

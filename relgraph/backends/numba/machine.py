@@ -17,6 +17,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from relgraph.backends.numba import routine_symbols
 from relgraph.ir import forks
 
 # A fork also acquires logging's lock, and must do so after these locks, because numba logs while it
@@ -187,6 +188,10 @@ def _mathematics() -> Any:
 
 
 def _from_library(symbol: str) -> bool:
+    address = routine_symbols.address(symbol)
+    if address is not None:
+        llvm.add_symbol(symbol, address)
+        return True
     library = _mathematics()
     if library is not None and hasattr(library, symbol):
         return True

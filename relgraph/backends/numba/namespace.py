@@ -16,6 +16,7 @@ from relgraph.errors import ShapeError
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import DTYPES
+from relgraph.lowering.loops.build import has_function
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key
 from relgraph.ops.loops import is_loop
@@ -52,7 +53,11 @@ def namespace_of(
 
 
 def _call(node: Variable, overwrite: bool, backend: NumbaBackend) -> Callable[..., Any]:
-    return LoopCall(node, backend) if is_loop(node) else OpCall(node, overwrite)
+    if has_function(node):
+        call = LoopCall(node, backend)
+        if call.compiled is not None or is_loop(node):
+            return call
+    return OpCall(node, overwrite)
 
 
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array
+from relgraph.backends.base import Array, OpCall
 from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
@@ -27,11 +27,12 @@ from relgraph.backends.numba.tape_layout import (
     WITHIN,
     Tape,
 )
+from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.op import GetItem
 from relgraph.lowering.kernels import Kernel, Step, reduced_axes
 from relgraph.lowering.loops.build import Array as LoopArray
-from relgraph.lowering.loops.nodes import Const
+from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
 from relgraph.lowering.targets import Update
@@ -47,11 +48,15 @@ from relgraph.lowering.views import (
 )
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.structured import Eye
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, Reshape
 
 Line = list[int | tuple[str, int]]
 """A step of the bytecode; a pair is the kind of a value and its number among those."""
+
+
+MOST_KEPT = 4096  # elements of an identity that a program keeps
 
 
 class Untaped(Exception):
@@ -230,6 +235,12 @@ class Taped:
             self.numbers[x] = self._items[x.inputs[0]][x.op.params[0]]
         elif isinstance(x.op, Dim):
             pass  # loops read sizes from arrays; any other reader finds no value
+        elif isinstance(x.op, Eye):
+            array = OpCall(x)()
+            if array.size > MOST_KEPT:
+                raise Untaped
+            self.numbers[x] = ("constant", self.tape.constant(array))
+            self._terms[x] = [self.tape.number(n) for n in array.shape]
         else:
             (self._dot if is_dot(x) else self._view)(x)
 
@@ -238,28 +249,35 @@ class Taped:
         loop = call.compiled
         if loop is None or self.into:
             raise Untaped
-        terms = [self._sizes(x.inputs[i])[axis] for i, axis in loop.integers]
+        if loop.bounded and any([step[0] == RUN for step in self.steps]):
+            raise Untaped  # kernels would run twice
+        inputs = [y.inputs[0] if i in loop.turned else y for i, y in enumerate(x.inputs)]
+        terms = [self._sizes(inputs[i])[axis] for i, axis in loop.integers]
         known = dict(zip(loop.function.integers[1:], terms, strict=True))
 
-        def memory(array: LoopArray) -> tuple[str, int]:
-            sizes = [
-                self.tape.number(n.value) if isinstance(n, Const) else known.get(n)  # type: ignore[call-overload]
-                for n in array.shape
-            ]
-            if None in sizes:
+        def term(size: Scalar) -> int:
+            found = self.tape.number(size.value) if isinstance(size, Const) else known.get(size)  # type: ignore[call-overload]
+            if found is None:
                 raise Untaped
+            return found
+
+        def memory(array: LoopArray) -> tuple[str, int]:
+            sizes = [term(n) for n in array.shape]
             return "memory", self.tape.memory(np.dtype(array.dtype), sizes)
 
-        if not all([in_order(x.inputs[i]) for i in loop.operands]):
+        if not all([in_order(inputs[i]) for i in loop.operands]):
             raise Untaped
-        self._items[x] = [memory(array) for array in loop.results]
+        results = self._items[x] = [memory(array) for array in loop.results]
+        if is_tensor(x):
+            self.numbers[x] = results[0]
+            self._terms[x] = [term(n) for n in loop.results[0].shape]
         scratch = [memory(array) for array in loop.scratch]
         status = ("memory", self.tape.memory(np.dtype("int64"), [self.tape.number(1)]))
         line: Line = [RUN, int(table_of(call.kernel).ctypes.data)]
-        for term in (self.tape.number(1), *terms):
-            line += [1, term]
-        line += [self._value(x.inputs[i]) for i in loop.operands]
-        self.steps.append([*line, *self._items[x], *scratch, status])
+        for number in (self.tape.number(1), *terms):
+            line += [1, number]
+        line += [self._value(inputs[i]) for i in loop.operands]
+        self.steps.append([*line, *results, *scratch, status])
         self._leave([WITHIN, status, self.tape.number(1)])
 
     def _target(self, update: Update) -> tuple[str, int]:

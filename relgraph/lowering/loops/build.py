@@ -1,15 +1,16 @@
-"""Loops of graphs as functions of the loop language.
+"""Applications of loops and of linear algebra as functions of the loop language.
 
-:func:`written_loop` takes an application of ``scan``, ``while_loop`` or ``cond``.  What a loop
-carries is in variables if it has few elements of constant number, and in a buffer otherwise; such
-arrays are written out element by element.  A failed check, such as an index that is out of range or
-a matrix without a Cholesky factor, sets a flag, and the caller computes the op by its definition,
-which raises the error.
+:func:`written_loop` takes an application of ``scan``, ``while_loop`` or ``cond``, or of an op of
+linear algebra.  What a loop carries is in variables if it has few elements of constant number, and
+in a buffer otherwise; such arrays are written out element by element.  A failed check, such as an
+index that is out of range or a matrix without a Cholesky factor, sets a flag, and the caller
+computes the op by its definition, which raises the error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import product
 from math import prod
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.records import record
-from relgraph.lowering.loops import small_linalg
+from relgraph.lowering.loops import linalg
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
 from relgraph.lowering.loops.nodes import (
     Body,
@@ -28,8 +29,10 @@ from relgraph.lowering.loops.nodes import (
     Function,
     If,
     Let,
+    Loop,
     Op,
     Scalar,
+    Statement,
     Store,
     Var,
     buffers_of,
@@ -41,6 +44,7 @@ from relgraph.lowering.loops.values import Computed, Index, Stored, Value, Writt
 from relgraph.lowering.sizes import unproved
 from relgraph.ops.elementwise import Cast, true_divide
 from relgraph.ops.loops import Cond, Scan, WhileLoop
+from relgraph.ops.permutation import MatrixTranspose
 
 LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that takes too many ops
 WIDEST = (
@@ -53,8 +57,10 @@ LARGE = 1 << 16  # elements of an array that kernels compute, which run on threa
 CHEAP = 2  # ops of an element that is computed again for each reader
 FAILED, GOES_ON = 1, 2  # what the status is made of: a check, or a ``while`` loop
 ROUNDS = 1 << 20  # iterations of a ``while`` loop before its caller looks for signals
+COST, OPERATION = 1_000_000, 500  # picoseconds of a loop, and of an operation of linear algebra
 ONCE = Var("once", "int64")  # the length of the range that a call runs: functions run once
 MOST = 1 << 30  # iterations of a ``while`` loop within another loop
+_LOOPS = (Scan, WhileLoop, Cond)
 
 
 @record(eq=False)
@@ -67,7 +73,7 @@ class Array:
 
 @record(eq=False)
 class LoopFunction:
-    """An application of a loop in the loop language.
+    """An application of an op in the loop language.
 
     Attributes
     ----------
@@ -78,18 +84,27 @@ class LoopFunction:
         The operand and the axis of each integer.
     operands : tuple of int
         Which operands it reads.
+    turned : frozenset of int
+        The operands, transposes, of which it takes the matrix that is transposed.
     results, scratch : tuple of Array
         The arrays that its caller makes.
     sizes : callable
         Returns the sizes of an array, of the values of the integers.
+    bounded : bool
+        Whether it fails for large sizes, which are known only at a call.
+    cost : int
+        The picoseconds of a run, divided by the product of the integers.
     """
 
     function: Function
     integers: tuple[tuple[int, int], ...]
     operands: tuple[int, ...]
+    turned: frozenset[int]
     results: tuple[Array, ...]
     scratch: tuple[Array, ...]
     definitions: dict[Var, Scalar]
+    bounded: bool
+    cost: int
 
     def sizes(self, array: Array, integers: Sequence[int]) -> tuple[int, ...]:
         """Return the sizes of an array for the values of the integers."""
@@ -119,7 +134,7 @@ _SIZES: dict[str, Callable[[int, int], int]] = {
 
 
 def written_loop(node: Variable, name: str) -> LoopFunction | None:
-    """Return an application of a loop as a function.
+    """Return an application as a function.
 
     The result is None if it has ops without a rule, or arrays for which threads and the kernels of
     the back end pay.
@@ -131,8 +146,8 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
     name : str
         The name of the function.
     """
-    op: Any = node.op
-    if any([_is_large(x) for body in op.bodies for x in body.graph]):
+    bodies = getattr(node.op, "bodies", ())
+    if any([_is_large(x) for body in bodies for x in body.graph]):
         return None
     for limit in LIMITS:
         try:
@@ -142,6 +157,16 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
         except Unsupported:
             return None
     return None
+
+
+def is_turned(x: Variable) -> bool:
+    """Return True for the transpose of a matrix, or of each one of a batch."""
+    return isinstance(x.op, MatrixTranspose)
+
+
+def has_function(node: Variable) -> bool:
+    """Return True for an application that :func:`written_loop` is for."""
+    return isinstance(node.op, _LOOPS) or linalg.is_compiled(node)
 
 
 def _is_large(x: Variable) -> bool:
@@ -169,12 +194,12 @@ class _Frame:
 
 
 class GraphWriter:
-    """Writes the graphs of a loop.
+    """Writes an application, and the graphs of a loop.
 
     Parameters
     ----------
     node : Variable
-        The application of the loop.
+        The application.
     limit : int
         The most elements of an array that is written out.
     """
@@ -192,6 +217,9 @@ class GraphWriter:
         self.tables: dict[Variable, Stored] = {}
         self.frames: list[_Frame] = []
         self.depth = 0
+        self.targets: dict[int, Buffer] = {}  # of the results of an application of another op
+        self._bounded = False
+        self._checks: list[Scalar] | None = None  # tests that will be joined to one
         self.positive: dict[Scalar, None] = {}  # sizes of which a failed check reads element 0
         self.status = Buffer("status", "int64", (ONE,))
         self.builder.store(self.status, (ZERO,), ZERO)
@@ -200,12 +228,20 @@ class GraphWriter:
         """Return the function."""
         operands: list[Value] = []
         buffers: dict[int, Buffer] = {}
-        for i, x in enumerate(self.node.inputs):
+        turned: frozenset[int] = frozenset()
+        if not isinstance(self.node.op, _LOOPS):
+            turned = frozenset([i for i, x in enumerate(self.node.inputs) if is_turned(x)])
+        for i, operand in enumerate(self.node.inputs):
+            x = operand.inputs[0] if i in turned else operand
             shape = [self._size(i, axis, d) for axis, d in enumerate(x.type.shape)]
             buffers[i] = Buffer(f"x{i}", x.dtype.name, tuple(shape))
-            operands.append(Stored(buffers[i], self.builder))
-        targets = self._targets(operands)
-        values = self.loop(self.node, operands, targets)
+            stored = Stored(buffers[i], self.builder)
+            operands.append(linalg.turned(self, stored) if i in turned else stored)
+        if isinstance(self.node.op, _LOOPS):
+            targets = self._targets(operands)
+            values = self.loop(self.node, operands, targets)
+        else:
+            targets, values = self._application(operands)
         for value, target in zip(values, targets, strict=True):
             if not (isinstance(value, Stored) and value.buffer is target):
                 self.store(value, Stored(target, self.builder))
@@ -216,14 +252,17 @@ class GraphWriter:
         read = tuple([i for i, buffer in buffers.items() if buffer in used])
         arrays = (*[buffers[i] for i in read], *targets, *self.scratch, self.status)
         function = Function(name, (ONCE, *self.integers), arrays, self._guarded(body))
-        definitions = {s.var: s.value for s in body if isinstance(s, Let)}
+        definitions = dict(_definitions(body))
         loop = LoopFunction(
             function,
             tuple(self.integers.values()),
             read,
+            turned,
             results,
             scratch,
             definitions,
+            self._bounded,
+            COST if isinstance(self.node.op, _LOOPS) else OPERATION * linalg.flops(self.node),
         )
         for array in (*results, *scratch):
             try:
@@ -231,6 +270,30 @@ class GraphWriter:
             except (KeyError, AssertionError):  # a size that the loop computes
                 raise Unsupported from None
         return loop
+
+    def _application(self, operands: Sequence[Value]) -> tuple[list[Buffer], list[Value]]:
+        """Write an op other than a loop, unless its sizes are such that its definition is best."""
+        results: list[Value] = []
+
+        def write() -> list[Scalar]:
+            value = self._value(self.node, operands)
+            results.extend(value if isinstance(value, tuple) else [value])
+            for k, x in enumerate(results):
+                if k not in self.targets:
+                    results[k] = self.kept(x, self.result(k, x.dtype, x.shape))
+            return []
+
+        test = linalg.fits(self, operands)
+        self._bounded = test is not None
+        if test is None:
+            write()
+        else:
+            self.builder.choice(test, write, self._failed)
+        return [self.targets[k] for k in range(len(results))], results
+
+    def _failed(self) -> list[Scalar]:
+        self.builder.store(self.status, (ZERO,), index(FAILED))
+        return []
 
     def _guarded(self, body: Body) -> Body:
         """Return the body, run only if no array of which it reads an index is empty."""
@@ -383,11 +446,20 @@ class GraphWriter:
         self.owned.add(buffer)
         return Stored(buffer, self.builder)
 
-    def kept(self, x: Value) -> Stored:
+    def kept(self, x: Value, target: Stored | None = None) -> Stored:
         """Return an array in a new buffer."""
-        target = self.buffer(x.dtype, x.shape)
+        if target is None:
+            target = self.buffer(x.dtype, x.shape)
         self.store(x, target)
         return target
+
+    def result(self, k: int, dtype: str, shape: Sequence[Scalar]) -> Stored:
+        """Return where a result of an op is to be written: result ``k`` of the function, or new."""
+        if self.depth or self.frames:
+            return self.buffer(dtype, shape)
+        target = self.targets[k] = Buffer(f"o{k}", dtype, tuple(shape))
+        self.owned.add(target)
+        return Stored(target, self.builder)
 
     def cheap(self, x: Value) -> Value:
         """Return an array whose elements are read several times."""
@@ -467,7 +539,31 @@ class GraphWriter:
         """Set the flag if a test holds."""
         if isinstance(test, Const) and not test.value:
             return
+        if self._checks is not None:
+            self._checks.append(test)
+            return
         self.builder.write(If(test, (Store(self.status, (ZERO,), index(FAILED)),), ()))
+
+    @property
+    def strict(self) -> bool:
+        """Whether a check may fail for what the definition of the op decides better."""
+        return self.depth == 0
+
+    @contextmanager
+    def checks_joined(self) -> Iterator[Callable[[], Scalar]]:
+        """Collect the tests of a block; the result returns, after it, whether one of them holds."""
+        outer, self._checks = self._checks, []
+        tests = self._checks
+
+        def joined() -> Scalar:
+            failed: Scalar = const(False, "bool")
+            for test in tests:
+                first = isinstance(failed, Const)
+                failed = test if first else self.builder.op("or", failed, test, dtype="bool")
+            return failed
+
+        yield joined
+        self._checks = outer
 
     # Graphs.
 
@@ -494,15 +590,17 @@ class GraphWriter:
         if node.op is None or unproved(node):
             raise Unsupported
         operands = [frame.values[x] for x in node.inputs]
-        if isinstance(node.op, Scan | WhileLoop | Cond):
+        if isinstance(node.op, _LOOPS):
             return self.loop(node, operands, None)
-        if type(node.op) in small_linalg.RULES:
-            value = small_linalg.RULES[type(node.op)](self, node, operands)
-        else:
-            value = rule_of(node.op)(self, node, operands)
+        value = self._value(node, operands)
         if isinstance(value, Computed) and frame.uses.get(node, 0) > 1 and value.cost > CHEAP:
             return self.kept(value)
         return value
+
+    def _value(self, node: Variable, operands: Sequence[Value]) -> Any:
+        assert node.op is not None
+        rule = linalg.RULES.get(type(node.op)) or rule_of(node.op)
+        return rule(self, node, operands)
 
     def _constant(self, node: Variable) -> Value:
         assert isinstance(node, Constant)
@@ -744,8 +842,19 @@ class _Carry:
         return flat
 
 
+def _definitions(body: Sequence[Statement]) -> Iterator[tuple[Var, Scalar]]:
+    """Return the variables that statements bind to a value, in loops and choices, too."""
+    for s in body:
+        if isinstance(s, Let):
+            yield s.var, s.value
+        elif isinstance(s, If):
+            yield from _definitions([*s.then, *s.other])
+        elif isinstance(s, Loop):
+            yield from _definitions(s.body)
+
+
 def _reads(value: Value, buffer: Buffer) -> bool:
     return any([x is buffer for x, _ in value.reads])
 
 
-__all__ = ["Array", "GraphWriter", "LoopFunction", "written_loop"]
+__all__ = ["Array", "GraphWriter", "LoopFunction", "has_function", "written_loop"]

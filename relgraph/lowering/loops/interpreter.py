@@ -11,8 +11,10 @@ import numpy.typing as npt
 from relgraph.lowering.loops.nodes import (
     START,
     STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -28,6 +30,7 @@ from relgraph.lowering.loops.nodes import (
     Var,
     While,
 )
+from relgraph.lowering.loops.routines import ROUTINES
 
 Values = dict[Var, Any]
 
@@ -113,6 +116,18 @@ class _Run:
             self.body(s.then if holds else s.other, values)
             ends = [self.value(r.then if holds else r.other, values) for r in s.results]
             values.update(zip([r.var for r in s.results], ends, strict=True))
+        elif isinstance(s, Call):
+            ROUTINES[s.routine[1:]](*[self.argument(x, values) for x in s.arguments])
+
+    def argument(self, x: Address | Scalar, values: Values) -> Any:
+        """Return a scalar, or the memory of a buffer from an address on."""
+        if isinstance(x, Scalar):
+            return self.value(x, values)
+        array = self.array(x.buffer)
+        assert array.flags.c_contiguous
+        place = [int(self.value(i, values)) for i in x.index]
+        first = sum([i * n // array.itemsize for i, n in zip(place, array.strides, strict=True)])
+        return array.reshape(-1)[first:]
 
     def start(self, carried: Iterable[Carry], values: Values) -> None:
         starts = [(c.var, self.value(c.start, values)) for c in carried]

@@ -277,6 +277,36 @@ class If(Statement):
     results: tuple[Result, ...]
 
 
+class Address(Node):
+    """Where an element of a buffer is, from which a routine reads or writes a part of it."""
+
+    __slots__ = ("buffer", "index")
+    fields = ("buffer", "index")
+    buffer: Buffer
+    index: tuple[Scalar, ...]
+
+
+class Call(Statement):
+    """Calls a routine of LAPACK or BLAS.
+
+    Attributes
+    ----------
+    routine : str
+        Its name, such as ``dpotrf``; :mod:`.routines` lists those that there are.
+    arguments : tuple of Address or Scalar
+        Its arguments.  A scalar has the dtype that the routine expects: int32, the dtype of its
+        matrices, or uint8 for a letter.
+    writes : tuple of Buffer
+        The buffers that it changes.
+    """
+
+    __slots__ = ("arguments", "routine", "writes")
+    fields = ("routine", "arguments", "writes")
+    routine: str
+    arguments: tuple[Address | Scalar, ...]
+    writes: tuple[Buffer, ...]
+
+
 class Function(Node):
     """Takes a table of arrays, one of integers, and a range.
 
@@ -335,28 +365,7 @@ def index(value: int | Scalar) -> Scalar:
 
 
 __all__ = [
-    "PRIMITIVES",
-    "START",
-    "STOP",
-    "Body",
-    "Buffer",
-    "Carry",
-    "Const",
-    "Function",
-    "If",
-    "Let",
-    "Load",
-    "Loop",
-    "Node",
-    "Op",
-    "Result",
-    "Scalar",
-    "Statement",
-    "Store",
-    "Stream",
-    "Var",
-    "While",
-    "buffers_of",
-    "const",
-    "index",
+    "PRIMITIVES", "START", "STOP", "Address", "Body", "Buffer", "Call", "Carry", "Const",
+    "Function", "If", "Let", "Load", "Loop", "Node", "Op", "Result", "Scalar", "Statement", "Store",
+    "Stream", "Var", "While", "buffers_of", "const", "index",
 ]  # fmt: skip

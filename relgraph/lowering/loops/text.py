@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from relgraph.lowering.loops.nodes import (
     START,
     STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -68,6 +70,8 @@ def _statement(s: Statement) -> Iterator[str]:
         yield f"{_element(s.buffer, s.index)} = {_scalar(s.value)}"
     elif isinstance(s, Stream):
         yield f"stream({_element(s.buffer, s.index)}, {s.source.name}, {_scalar(s.count)})"
+    elif isinstance(s, Call):
+        yield f"{s.routine}({', '.join(map(_argument, s.arguments))})"
     elif isinstance(s, Loop):
         yield from _assigned([(c.var, c.start) for c in s.carried])
         bounds = [_scalar(s.low), _scalar(s.high)] + ([str(s.step)] if s.step != 1 else [])
@@ -104,6 +108,10 @@ def _assigned(pairs: Sequence[tuple[Var, Scalar]]) -> Iterator[str]:
 
 def _element(buffer: Buffer, index: Sequence[Scalar]) -> str:
     return f"{buffer.name}[{', '.join(map(_scalar, index))}]"
+
+
+def _argument(x: Address | Scalar) -> str:
+    return f"&{_element(x.buffer, x.index)}" if isinstance(x, Address) else _scalar(x)
 
 
 def _scalar(x: Scalar, nested: bool = False) -> str:

@@ -88,7 +88,7 @@ class Written(Value):
 class Computed(Value):
     """An array whose elements are a function of their index.
 
-    ``cost`` counts the ops of an element.
+    ``cost`` counts the ops of an element.  ``turned`` is the matrix of which it is the transpose.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Computed(Value):
         self._at = at
         self._reads = reads
         self.cost = cost
+        self.turned: Stored | None = None
 
     @property
     def reads(self) -> frozenset[tuple[Buffer, bool]]:

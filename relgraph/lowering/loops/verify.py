@@ -17,8 +17,10 @@ from relgraph.lowering.loops.nodes import (
     PRIMITIVES,
     START,
     STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -36,6 +38,7 @@ from relgraph.lowering.loops.nodes import (
     While,
     const,
 )
+from relgraph.lowering.loops.routines import ROUTINES
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
 
@@ -131,8 +134,28 @@ class _Verifier:
                 self.typed(r.then, r.var.dtype, then, s)
                 self.typed(r.other, r.var.dtype, other, s)
                 self.bind(r.var, r.var.dtype, visible, s)
+        elif isinstance(s, Call):
+            self.call(s, visible)
         else:
             raise self.error("a statement is of no kind of the language", s)
+
+    def call(self, s: Call, visible: set[Var]) -> None:
+        """Check that a routine exists, and that it gets memory of its dtype."""
+        dtype = {"s": "float32", "d": "float64"}.get(s.routine[:1])
+        if dtype is None or s.routine[1:] not in ROUTINES:
+            raise self.error(f"there is no routine {s.routine}", s)
+        buffers = []
+        for x in s.arguments:
+            if isinstance(x, Address):
+                self.element(x.buffer, x.index, visible, s)
+                buffers.append(x.buffer)
+            else:
+                self.scalar(x, visible, s)
+            kind = x.buffer.dtype if isinstance(x, Address) else x.dtype
+            if kind not in (dtype, "int32", "uint8"):
+                raise self.error(f"a routine of {dtype} gets a {kind}", s)
+        if not set(s.writes) <= set(buffers):
+            raise self.error("a routine writes to a buffer that it does not get", s)
 
     def loop(self, s: Loop, visible: set[Var]) -> None:
         self.typed(s.low, "int64", visible, s)
@@ -256,6 +279,7 @@ class _Apart:
         self.values = values
         self.inside = set(_bound_in(loop.body)) | {c.var for c in loop.carried}
         self.accesses: dict[Buffer, list[tuple[tuple[Scalar, ...], Store | None]]] = {}
+        self.calls = any([isinstance(x, Call) for x in _walk(loop.body)])
         for x in _walk(loop.body):
             if isinstance(x, Load):
                 self.accesses.setdefault(x.buffer, []).append((x.index, None))
@@ -264,6 +288,8 @@ class _Apart:
 
     def check(self, verifier: _Verifier) -> None:
         """Raise for a buffer of which two iterations may touch one element."""
+        if self.calls:
+            raise verifier.error("iterations that are apart call a routine", self.loop)
         for buffer, accesses in self.accesses.items():
             stores = [store for _, store in accesses if store is not None]
             if not stores or self._is_flag(accesses, stores):
