@@ -25,6 +25,7 @@ from relgraph.lowering.kernels import (
 )
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
+from relgraph.lowering.split_joins import Empty
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import AsGiven, axes, in_order, is_view, root
 from relgraph.ops.indexing.expression import FULL, Spec, spec_text
@@ -433,6 +434,10 @@ class MainText:
     def _call(self, step: Call) -> None:
         node = step.node
         assert node.op is not None
+        if isinstance(node.op, Empty):
+            shape = self._shape(map(str, node.type.shape))
+            self._line(f"{self._bind(node)} = empty({shape}, {dtype_name(node)})")
+            return
         if axes(node) is not None or isinstance(node.op, Diagonal | Reshape):
             below = root(node.inputs[0])
             if below in self.sizes.verified and below not in self._ready:

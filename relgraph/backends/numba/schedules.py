@@ -28,6 +28,7 @@ from relgraph.lowering.products import join_products
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.small_matrices import in_kernels
+from relgraph.lowering.split_joins import split_joins
 from relgraph.lowering.updated_operands import apart
 from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
@@ -84,7 +85,7 @@ class Schedule:
 def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[Step]]:
     """Return the graph that a program computes, and its steps; nothing is compiled."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
-    graph = in_kernels(joins_as_updates(graph))
+    graph = in_kernels(joins_as_updates(split_joins(graph)))
     graph = apart(graph, fusion)
     wider = with_places(graph)
     steps = join_rows(wider, schedule(wider, fusion), fusion)

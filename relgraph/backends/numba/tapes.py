@@ -35,6 +35,7 @@ from relgraph.lowering.loops.build import Array as LoopArray
 from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
+from relgraph.lowering.split_joins import Empty
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import (
     Along,
@@ -233,6 +234,8 @@ class Taped:
             self._loop(x, self.loops[x])
         elif isinstance(x.op, GetItem) and x.inputs[0] in self._items:
             self.numbers[x] = self._items[x.inputs[0]][x.op.params[0]]
+        elif isinstance(x.op, Empty):
+            self._allocate(x)
         elif isinstance(x.op, Dim):
             pass  # loops read sizes from arrays; any other reader finds no value
         elif isinstance(x.op, Eye):
