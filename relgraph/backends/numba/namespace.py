@@ -16,6 +16,7 @@ from relgraph.errors import ShapeError
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import DTYPES
+from relgraph.lowering.kernels import Gather
 from relgraph.lowering.loops.build import has_function
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key
@@ -46,7 +47,7 @@ def namespace_of(
         **{name: ready(x.value) for name, x in main.constants.items()},
         **{name: _differ(check) for name, check in main.checks.items()},
         **{name: _no_elements(node) for name, node in main.nonempty.items()},
-        **{name: _places(node) for name, node in main.gathers.items()},
+        **{name: _places(x) for name, x in main.gathers.items()},
         **{name: _part(node) for name, node in main.views.items()},
         **{name: _misshapen(node) for name, node in main.verified.items()},
     }
@@ -93,14 +94,19 @@ def _no_elements(node: Variable) -> Callable[[], None]:
     return nothing
 
 
-def _places(node: Variable) -> Callable[[Array, Array], Array]:
+def _places(gather: Gather) -> Callable[[Array, Array], Array]:
+    node, axis = gather.node, gather.axis
+    operand = node.inputs.index(gather.indices)
+
     def places(index: Array, array: Array) -> Array:
         """Return the indices as nonnegative numbers, or raise if one is out of range."""
         try:
-            array[index]
+            array[*[slice(1)] * axis, index]
         except IndexError as error:
-            raise failure(node, _given(node, array, index), error) from error
-        return np.where(index < 0, index + len(array), index).astype(index.dtype)
+            values = [array if i == 0 else ... for i in range(len(node.inputs))]
+            values[operand] = index
+            raise failure(node, values, error) from error
+        return np.where(index < 0, index + array.shape[axis], index).astype(index.dtype)
 
     return places
 

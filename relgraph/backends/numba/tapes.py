@@ -30,7 +30,7 @@ from relgraph.backends.numba.tape_layout import (
 from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.op import GetItem
-from relgraph.lowering.kernels import Kernel, Step, reduced_axes
+from relgraph.lowering.kernels import Gather, Kernel, Step, reduced_axes
 from relgraph.lowering.loops.build import Array as LoopArray
 from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.refs import dtype_name
@@ -201,8 +201,7 @@ class Taped:
         for x in step.results:
             self._allocate(x)
         for gather in step.gathers:
-            vector, index = gather.node.inputs
-            self._within(vector, index, gather.furthest)
+            self._within(gather)
         targets = {update.node: self._target(update) for update in step.updates}
         table = table_of(self.kernels[step])
         line: Line = [RUN, int(table.ctypes.data)]
@@ -295,16 +294,16 @@ class Taped:
         if update.places is None:
             firsts = self._firsts[update.part]
             return self._moved(self._value(node), firsts, own_axes(array), array)
-        if update.furthest is not None:
-            self._within(array, update.key[0], update.furthest)
+        if update.furthest is not None and update.places is not None:
+            self._within(Gather(node, array, 0, update.key[0], update.furthest, update.places))
         return self._value(node)
 
-    def _within(self, array: Variable, index: Variable, furthest: Variable) -> None:
+    def _within(self, gather: Gather) -> None:
         """Leave the call to the main function unless all indices are in range and not negative."""
-        if axes(index) is not None:
+        if axes(gather.indices) is not None:
             raise Untaped
-        size = self._term(self.sizes.shape[array][0])
-        self._leave([WITHIN, self._value(furthest), size])
+        size = self._term(self.sizes.shape[gather.array][gather.axis])
+        self._leave([WITHIN, self._value(gather.furthest), size])
 
     def _leave(self, step: Line) -> None:
         """Add a step that may leave the call to the main function without being an error there."""

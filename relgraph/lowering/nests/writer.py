@@ -194,14 +194,21 @@ class Nest:
         """Write a statement, and return its value."""
         row = self.structure.rows[k]
         if row.operands[0].kind == "table":
-            table, places = row.operands
-            at = cast(self.builder, self.value(places), "int64")
-            value = self.builder.load(self.tables[table.index], [at])
+            value = self.builder.load(*self.gathered(row.operands))
         else:
             operands = [self.value(ref) for ref in row.operands]
             value = self.builder.op(row.op, *operands, dtype=row.dtype)
         self.values["row", k] = value
         return value
+
+    def gathered(self, operands: Sequence[Ref]) -> tuple[Buffer, list[Scalar]]:
+        """Return the place that a gather reads: its array, and the number of the element."""
+        b = self.builder
+        table, first, *rest = operands
+        at = cast(b, self.value(first), "int64")
+        for size, index in zip(rest[::2], rest[1::2], strict=True):
+            at = b.add(b.mul(at, self.value(size)), cast(b, self.value(index), "int64"))
+        return self.tables[table.index], [at]
 
     # The innermost loop.
 
