@@ -100,8 +100,9 @@ def _places(gather: Gather) -> Callable[[Array, Array], Array]:
 
     def places(index: Array, array: Array) -> Array:
         """Return the indices as nonnegative numbers, or raise if one is out of range."""
+        key: Any = (*[slice(1)] * axis, index)
         try:
-            array[*[slice(1)] * axis, index]
+            array[key]
         except IndexError as error:
             values = [array if i == 0 else ... for i in range(len(node.inputs))]
             values[operand] = index
