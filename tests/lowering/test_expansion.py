@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import scipy.special
 
+import relgraph as rg
 import relgraph.numpy.operators  # noqa: F401  operators of nodes look their functions up
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
-from relgraph.lowering.expansion import EXPANSIONS, expanded, joins_as_updates
+from relgraph.lowering.expansion import EXPANSIONS, expanded, joins_as_updates, reduced_once
 from relgraph.numpy import reductions
 from relgraph.ops.concatenate import Concatenate, Stack, concatenate, stack
+from relgraph.ops.reductions import Sum
 
 INF, NAN = np.inf, np.nan
 
@@ -134,3 +136,17 @@ def test_other_joins_stay(join):
     A = make_input("A", TensorType("float64", (2, 2)))
     graph = FunctionGraph([x, u, A], [join(x, u, A)])
     assert joins_as_updates(graph) is graph
+
+
+def test_what_is_reduced_with_and_without_its_axes_is_reduced_once():
+    x = rg.tensor("x", shape=("n", "m", 3))
+    total, along = rg.sum(x, axis=(0, 2)), rg.sum(x, axis=(0, 2), keepdims=True)
+    graph = reduced_once(rg.FunctionGraph([x], [total, along, rg.max(x, axis=1, keepdims=True)]))
+    sums = [node for node in graph if isinstance(node.op, Sum)]
+    assert [node.op.params[1] for node in sums] == [False]
+    value = np.random.default_rng(2).normal(size=(4, 5, 3))
+    found = rg.evaluate(graph, {x: value})
+    assert len(found) == 3
+    for a, b in zip(found, (value.sum((0, 2)), value.sum((0, 2), keepdims=True)), strict=False):
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+        assert a.shape == b.shape

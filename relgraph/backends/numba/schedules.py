@@ -15,7 +15,7 @@ from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.ir.spans import span
-from relgraph.lowering.expansion import expanded, is_flat, joins_as_updates
+from relgraph.lowering.expansion import expanded, is_flat, joins_as_updates, reduced_once
 from relgraph.lowering.kernels import Kernel, Step, Structure, schedule, without_assumptions
 from relgraph.lowering.loops.nodes import Function
 from relgraph.lowering.loops.text import text
@@ -85,6 +85,7 @@ class Schedule:
 def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[Step]]:
     """Return the graph that a program computes, and its steps; nothing is compiled."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
+    graph = reduced_once(graph)
     graph = in_kernels(joins_as_updates(split_joins(graph)))
     graph = apart(graph, fusion)
     wider = with_places(graph)
