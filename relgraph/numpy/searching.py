@@ -266,7 +266,8 @@ def _place(x: Variable, edges: Variable, count: int) -> Variable:
     place = subtract(place, cast(elementwise.less(x, take(edges, place)), "int64"))
     after = elementwise.greater_equal(x, take(edges, elementwise.add(place, 1)))
     beyond = elementwise.logical_and(after, elementwise.less(place, count - 1))
-    return elementwise.add(place, cast(beyond, "int64"))
+    found: Variable = elementwise.add(place, cast(beyond, "int64"))
+    return found
 
 
 def _of_shape(weights: Any, a: Any) -> Variable:
