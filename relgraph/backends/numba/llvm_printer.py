@@ -15,7 +15,7 @@ from typing import Any
 
 from relgraph.backends.numba.expressions import Expressions
 from relgraph.backends.numba.instructions import TYPES, Module, Provider, Value, memory_type
-from relgraph.backends.numba.routine_symbols import PREFIX
+from relgraph.backends.numba.lapack_addresses import PREFIX
 from relgraph.backends.numba.templates import expression
 from relgraph.backends.numba.translate import Translation
 from relgraph.ir.op import Op as GraphOp
