@@ -1,7 +1,7 @@
 """Linear algebra of small matrices: relgraph beside NumPy, SciPy and JAX.
 
-    python benchmarks/linalg_small.py                      # all rows, and results/linalg_small.json
-    python benchmarks/linalg_small.py solve                # rows whose names hold one of these words
+    python benchmarks/linalg_small.py                    # all rows, and results/linalg_small.json
+    python benchmarks/linalg_small.py solve              # rows whose names hold one of these words
     python benchmarks/linalg_small.py --sizes 2 4 8 --rounds 31
 
 A row is one op (a solution, a Cholesky factor, a determinant) of one matrix or of a batch, in one

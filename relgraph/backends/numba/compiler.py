@@ -42,7 +42,7 @@ from relgraph.ir.spans import span
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
-from relgraph.lowering.loops.linalg import is_small_product
+from relgraph.lowering.loops.linalg.limits import is_small_product
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view

@@ -43,6 +43,14 @@ class Scalar:
     code: bytes
 
 
+@record
+class Translation:
+    """A module in LLVM IR, and the functions to link to it, by symbol."""
+
+    text: str
+    scalars: dict[str, Scalar]
+
+
 Provider = Callable[[str, tuple[str, ...]], Scalar]
 
 
@@ -225,4 +233,13 @@ def _literal(number: Any, dtype: str) -> str:
     return str(int(number))
 
 
-__all__ = ["TYPES", "Instructions", "Module", "Provider", "Scalar", "Value", "memory_type"]
+__all__ = [
+    "TYPES",
+    "Instructions",
+    "Module",
+    "Provider",
+    "Scalar",
+    "Translation",
+    "Value",
+    "memory_type",
+]

@@ -28,9 +28,9 @@ from relgraph.backends.numba.arena import TEXT as ARENA
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
 from relgraph.backends.numba.entry import ENTRY, bind_entry
 from relgraph.backends.numba.guard import GUARD, Source, bind_guard
-from relgraph.backends.numba.instructions import Scalar
+from relgraph.backends.numba.instructions import Scalar, Translation
 from relgraph.backends.numba.launch import HANDLER, PREPARE, SET_HANDLER, settings
-from relgraph.backends.numba.llvm_printer import Translation, printed
+from relgraph.backends.numba.llvm_printer import printed
 from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError

@@ -24,16 +24,13 @@ from relgraph.backends.numba.instructions import (
     TYPES,
     Module,
     Provider,
+    Translation,
     Value,
     memory_type,
 )
-from relgraph.backends.numba.instructions import (
-    Scalar as LinkedScalar,
-)
-from relgraph.backends.numba.routine_symbols import PREFIX
+from relgraph.backends.numba.lapack_addresses import PREFIX
 from relgraph.backends.numba.templates import expression
 from relgraph.ir.op import Op as GraphOp
-from relgraph.ir.records import record
 from relgraph.lowering.kernels import Statement as Row
 from relgraph.lowering.loops.nodes import (
     START,
@@ -65,14 +62,6 @@ LONG = 8  # iterations of a loop that LLVM would write out before it looks for v
 FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
 _TRUTHS = {"and": "and", "or": "or"}
-
-
-@record
-class Translation:
-    """A module in LLVM IR, and the functions to link to it, by symbol."""
-
-    text: str
-    scalars: dict[str, LinkedScalar]
 
 
 def printed(functions: Sequence[Function], scalar: Provider, contract: bool = False) -> Translation:

@@ -17,7 +17,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from relgraph.backends.numba import routine_symbols
+from relgraph.backends.numba import lapack_addresses
 from relgraph.ir import forks
 
 # A fork also acquires logging's lock, and must do so after these locks, because numba logs while it
@@ -188,7 +188,7 @@ def _mathematics() -> Any:
 
 
 def _from_library(symbol: str) -> bool:
-    address = routine_symbols.address(symbol)
+    address = lapack_addresses.address(symbol)
     if address is not None:
         llvm.add_symbol(symbol, address)
         return True

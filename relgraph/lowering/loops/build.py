@@ -20,8 +20,9 @@ import numpy as np
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.records import record
-from relgraph.lowering.loops import linalg
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
+from relgraph.lowering.loops.linalg import limits
+from relgraph.lowering.loops.linalg import rules as linalg
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,
@@ -166,7 +167,7 @@ def is_turned(x: Variable) -> bool:
 
 def has_function(node: Variable) -> bool:
     """Return True for an application that :func:`written_loop` is for."""
-    return isinstance(node.op, _LOOPS) or linalg.is_compiled(node)
+    return isinstance(node.op, _LOOPS) or limits.is_compiled(node)
 
 
 def _is_large(x: Variable) -> bool:
@@ -262,7 +263,7 @@ class GraphWriter:
             scratch,
             definitions,
             self._bounded,
-            COST if isinstance(self.node.op, _LOOPS) else OPERATION * linalg.flops(self.node),
+            COST if isinstance(self.node.op, _LOOPS) else OPERATION * limits.flops(self.node),
         )
         for array in (*results, *scratch):
             try:
@@ -283,7 +284,7 @@ class GraphWriter:
                     results[k] = self.kept(x, self.result(k, x.dtype, x.shape))
             return []
 
-        test = linalg.fits(self, operands)
+        test = limits.fits(self, operands)
         self._bounded = test is not None
         if test is None:
             write()
@@ -470,9 +471,11 @@ class GraphWriter:
         if x.shape != target.shape or x.dtype != target.dtype:
             raise Unsupported
         if isinstance(x, Written):
-            for place in product(*map(range, x.elements.shape)):
-                at = (*target.first, *map(index, place))
-                self.builder.store(target.buffer, at, x.elements[place])
+            # In the order of columns: LLVM would make one call of memset of zeros that follow each
+            # other, and no loop with a call runs on vectors.
+            for place in np.ndindex(*x.elements.T.shape):
+                at = (*target.first, *map(index, place[::-1]))
+                self.builder.store(target.buffer, at, x.elements.T[place])
             return
         self.for_each(
             x.shape,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relgraph.lowering.loops.linalg.numpy_lapack import ROUTINES
 from relgraph.lowering.loops.nodes import (
     START,
     STOP,
@@ -30,7 +31,6 @@ from relgraph.lowering.loops.nodes import (
     Var,
     While,
 )
-from relgraph.lowering.loops.routines import ROUTINES
 
 Values = dict[Var, Any]
 

@@ -292,7 +292,7 @@ class Call(Statement):
     Attributes
     ----------
     routine : str
-        Its name, such as ``dpotrf``; :mod:`.routines` lists those that there are.
+        Its name, such as ``dpotrf``; :mod:`.linalg.numpy_lapack` lists those that there are.
     arguments : tuple of Address or Scalar
         Its arguments.  A scalar has the dtype that the routine expects: int32, the dtype of its
         matrices, or uint8 for a letter.

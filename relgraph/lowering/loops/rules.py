@@ -13,8 +13,8 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.linalg.lapack import Routines, product_of
 from relgraph.lowering.loops.nodes import Const, Scalar, const, index
-from relgraph.lowering.loops.routine_calls import Routines, product_of
 from relgraph.lowering.loops.values import (
     Computed,
     Index,

@@ -13,6 +13,7 @@ from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError, count_of
 from relgraph.ir.types import DTYPES, TensorType
+from relgraph.lowering.loops.linalg.numpy_lapack import ROUTINES
 from relgraph.lowering.loops.nodes import (
     PRIMITIVES,
     START,
@@ -38,7 +39,6 @@ from relgraph.lowering.loops.nodes import (
     While,
     const,
 )
-from relgraph.lowering.loops.routines import ROUTINES
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
 

@@ -70,24 +70,25 @@ def compare(node, operands):
     return loop
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(x, dtype) for x in BUILD for dtype in DTYPES if (x, dtype) != ("matmul", "int64")],
+)
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 9, 13])
-@pytest.mark.parametrize("name", BUILD)
 def test_one_matrix(name, n, dtype):
-    if name == "matmul" and dtype == "int64":
-        pytest.skip("a product of integers is no call of BLAS")
     rng = np.random.default_rng(n)
     a = spd(rng, (n, n), dtype)
     for shape in ((n,), (n, 1), (n, 3)):
         compare(*application(name, [a, rng.integers(-5, 6, shape).astype(dtype)]))
 
 
-@pytest.mark.parametrize("shape", [(11,), (2, 3), (1,), (8,)])
-@pytest.mark.parametrize("n", [1, 2, 4, 7, 10, 33])
+@pytest.mark.parametrize(
+    ("n", "shape"),
+    [*[(n, shape) for n in (1, 2, 4, 7, 10) for shape in ((11,), (2, 3))],
+     *[(n, shape) for n in (2, 10) for shape in ((1,), (8,))], (33, (2, 3))],
+)  # fmt: skip
 @pytest.mark.parametrize("name", BUILD)
 def test_batches(name, n, shape):
-    if n == 33 and (shape != (2, 3) or name == "matmul"):
-        return
     rng = np.random.default_rng(n)
     a = spd(rng, (*shape, n, n))
     for right in ((n,), (*shape, n, 2), (n, 2), (*shape, n, n), (1, n, 1)):
@@ -155,8 +156,12 @@ def hilbert(n):
     return 1 / (np.arange(n)[:, None] + np.arange(n) + 1.0)
 
 
-@pytest.mark.parametrize("name", ["solve", "solve spd", "cholesky", "inv", "det", "lower"])
-@pytest.mark.parametrize("kind", ["well", "hilbert", "graded", "permuted"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, kind) for name in ("solve", "solve spd", "cholesky", "inv", "det", "lower")
+     for kind in ("well", "hilbert", "graded", "permuted")
+     if kind != "permuted" or name in ("solve", "inv", "det")],
+)  # fmt: skip
 @pytest.mark.parametrize("n", [2, 4, 6, 8, 12])
 def test_errors_are_those_of_lapack(name, kind, n):
     rng, scale = np.random.default_rng(n), 10.0 ** -np.arange(n)
@@ -166,8 +171,6 @@ def test_errors_are_those_of_lapack(name, kind, n):
         "graded": lambda: np.outer(scale, scale) * spd(rng, (n, n)),
         "permuted": lambda: np.eye(n)[::-1] + 1e-3 * rng.standard_normal((n, n)),
     }[kind]()
-    if kind == "permuted" and name in ("solve spd", "cholesky", "lower"):
-        return
     b = rng.standard_normal(n)
     node, operands = application(name, [a, b])
     with mpmath.workdps(80):

@@ -1,4 +1,4 @@
-"""Linear algebra by calls of LAPACK and BLAS.
+"""Linear algebra of one matrix by calls of LAPACK and BLAS: larger ones, or of unknown size.
 
 A routine takes matrices whose columns follow each other, so memory in which the rows do is the
 transpose: the triangles change places, and what is to be read as it is, is copied in the other
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.linalg.arithmetic import Arithmetic
 from relgraph.lowering.loops.nodes import Address, Call, Const, Scalar, const, index
-from relgraph.lowering.loops.small_linalg import Algebra
 from relgraph.lowering.loops.values import Computed, Stored, Value
 from relgraph.ops.elementwise import Cast, absolute, add, greater_equal, less, negative
 from relgraph.ops.elementwise.instances import log
@@ -205,7 +205,7 @@ def _pivots(r: Routines, a: Value) -> Callable[[Scalar], tuple[Scalar, Scalar]]:
 
 def determinant(r: Routines, params: Any, a: Value) -> list[Value]:
     """Write a determinant; the flag is set if the product leaves the range of normal numbers."""
-    g, b = Algebra(r.w, r.dtype), r.w.builder
+    g, b = Arithmetic(r.w, r.dtype), r.w.builder
     pivot = _pivots(r, a)
     tiny, most = g.number(float(g.limits.tiny)), g.number(float(g.limits.max))
     with b.loop(ZERO, a.shape[0], [g.number(1.0), const(True, "bool")]) as loop:
@@ -225,7 +225,7 @@ def determinant(r: Routines, params: Any, a: Value) -> list[Value]:
 
 def signed_log(r: Routines, params: Any, a: Value) -> list[Value]:
     """Write the sign of a determinant and the logarithm of its absolute value."""
-    g, b = Algebra(r.w, r.dtype), r.w.builder
+    g, b = Arithmetic(r.w, r.dtype), r.w.builder
     pivot = _pivots(r, a)
     zero = g.number(0.0)
     with b.loop(ZERO, a.shape[0], [g.number(1.0), zero]) as loop:

@@ -1,10 +1,7 @@
-"""Linear algebra of small matrices of constant size, written out.
+"""Linear algebra of matrices of constant size up to 8: each operation is a statement of its own.
 
 The pivot of an elimination is found by comparing and exchanging rows, so that there is no branch,
-and a loop over matrices runs on vectors.  A factorisation that does not exist sets the flag of the
-function.  So does, where the caller can compute the op by its definition at once, whatever makes a
-result depend on the order of operations: a pivot that is rounding error, and values that are not
-finite.
+and a loop over matrices runs on vectors.
 
 References
 ----------
@@ -19,84 +16,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from relgraph.lowering.loops.nodes import Scalar, const
+from relgraph.lowering.loops.linalg.arithmetic import ROUNDING, Arithmetic
+from relgraph.lowering.loops.nodes import Scalar
 from relgraph.ops.elementwise import (
-    absolute,
     add,
     greater,
     less,
-    multiply,
     negative,
     sqrt,
-    subtract,
-    true_divide,
 )
 from relgraph.ops.elementwise.instances import log
 from relgraph.ops.linalg.factored_solve import ChoSolve
 from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveTriangular
 
 if TYPE_CHECKING:
-    from relgraph.lowering.loops.build import GraphWriter
+    pass
 
-LARGEST = 8  # rows, and columns of a right side, that are written out
-ROUNDING = 2  # ulps of the largest element of a column; a smaller pivot is rounding error
 Matrix = Any  # an array of scalars
 
 
-class Algebra:
-    """Arithmetic of scalars of one float dtype."""
-
-    def __init__(self, w: GraphWriter, dtype: str) -> None:
-        self.w, self.dtype = w, dtype
-        self.limits: Any = np.finfo(dtype)
-
-    def op(self, op: Any, *args: Scalar) -> Scalar:
-        """Return an op of scalars."""
-        return self.w.builder.op(op, *args, dtype=self.dtype)
-
-    def number(self, value: float) -> Scalar:
-        """Return a constant."""
-        return const(value, self.dtype)
-
-    def minus(self, a: Scalar, b: Scalar, c: Scalar) -> Scalar:
-        """Return ``a - b * c``."""
-        return self.op(subtract, a, self.op(multiply, b, c))
-
-    def times(self, a: Scalar, b: Scalar) -> Scalar:
-        """Return ``a * b``."""
-        return self.op(multiply, a, b)
-
-    def over(self, a: Scalar, b: Scalar) -> Scalar:
-        """Return ``a / b``."""
-        return self.op(true_divide, a, b)
-
-    def magnitude(self, a: Scalar) -> Scalar:
-        """Return ``abs(a)``."""
-        return self.op(absolute, a)
-
-    def chosen(self, test: Scalar, a: Scalar, b: Scalar) -> Scalar:
-        """Return ``a`` if a test holds, else ``b``."""
-        return self.w.builder.op("select", test, a, b, dtype=self.dtype)
-
-    def test(self, op: Any, a: Scalar, b: Scalar) -> Scalar:
-        """Return whether two scalars compare so."""
-        return self.w.builder.op(op, a, b, dtype="bool")
-
-    def require(self, test: Scalar) -> None:
-        """Set the flag unless a test holds."""
-        self.w.fail_if(self.w.builder.op("not", test, dtype="bool"))
-
-    def require_finite(self, values: Any) -> None:
-        """Set the flag unless all values are finite, where the caller computes the op at once."""
-        if not self.w.strict:
-            return
-        zero = self.number(0.0)
-        total: Scalar | None = None
-        for x in np.ravel(values):
-            term = self.times(x, zero)
-            total = term if total is None else self.op(add, total, term)
-        if total is not None:
-            self.require(self.test("equal", total, zero))
+class Algebra(Arithmetic):
+    """Factorisations of matrices of scalars, and substitution."""
 
     def require_regular(self, pivots: Sequence[Scalar], columns: Matrix | None = None) -> None:
         """Set the flag unless no pivot is zero, or rounding error of elements of its column."""
@@ -126,11 +66,12 @@ class Algebra:
                 least = self.times(self.magnitude(a[j, j]), error)
             self.require(self.test(greater, d, least))
             lower[j, j] = self.op(sqrt, d)
+            inverse = self.inverse(lower[j, j]) if j < n - 1 else lower[j, j]
             for i in range(j + 1, n):
                 v = a[i, j]
                 for p in range(j):
                     v = self.minus(v, lower[i, p], lower[j, p])
-                lower[i, j] = self.over(v, lower[j, j])
+                lower[i, j] = self.times(v, inverse)
         return lower
 
     def substituted(self, a: Matrix, right: Matrix, lower: bool, unit: bool = False) -> Matrix:
@@ -160,8 +101,9 @@ class Algebra:
                         m[k, c] = self.chosen(larger, down, up)
                         m[i, c] = self.chosen(larger, up, down)
                 sign = self.chosen(larger, self.op(negative, sign), sign)
+            divisor = self.divisor(a[k, k]) if k < n - 1 else a[k, k]
             for i in range(k + 1, n):
-                factor = self.over(a[i, k], a[k, k])
+                factor = self.divided(a[i, k], divisor)
                 for m in (a, right):
                     for c in range(k + 1 if m is a else 0, m.shape[1]):
                         m[i, c] = self.minus(m[i, c], factor, m[k, c])
@@ -284,4 +226,4 @@ WRITTEN_OUT: dict[type[Any], Callable[..., list[Any]]] = {
 }
 """Writes an op of operands that are arrays of scalars, and returns its results as such."""
 
-__all__ = ["LARGEST", "WRITTEN_OUT", "Algebra"]
+__all__ = ["WRITTEN_OUT", "Algebra"]

@@ -1,4 +1,4 @@
-"""Linear algebra of batches: eight matrices at a time, on the lanes of vectors.
+"""Linear algebra of batches of matrices too large to write out: eight at a time, on vectors.
 
 The matrices of a block are copied so that equal elements of all of them follow each other.  An
 algorithm is then loops whose innermost one runs over the block, on vectors, whatever the size of
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.linalg.arithmetic import ROUNDING, WIDE, Arithmetic
 from relgraph.lowering.loops.nodes import Scalar, index
-from relgraph.lowering.loops.small_linalg import ROUNDING, Algebra
 from relgraph.lowering.loops.values import Stored, Value
 from relgraph.ops.elementwise import absolute, add, greater, less, negative, sqrt
 from relgraph.ops.elementwise.instances import log, maximum
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
 LANES = index(8)  # matrices of a block: a vector of AVX-512, or two of AVX2
-WIDE = "float64"
 
 At = Callable[[Scalar, Scalar, Scalar], Scalar]
 """An element of a matrix of the block: of its row, its column and the matrix."""
@@ -44,7 +43,7 @@ class Block:
 
     def __init__(self, w: GraphWriter, size: int) -> None:
         self.w, self.b = w, w.builder
-        self.g = Algebra(w, WIDE)
+        self.g = Arithmetic(w, WIDE)
         self.n = index(size)
         self._failed = w.buffer("int64", [LANES])
         with self.lanes() as lane:
@@ -127,7 +126,7 @@ class Block:
         """Replace the lower triangle of a matrix by its Cholesky factor."""
         g, b, n = self.g, self.b, self.n
         error = g.number(ROUNDING * float(g.limits.eps))
-        least = self.buffer(n)
+        least, inverse = self.buffer(n), self.buffer()
         with self.loop(ZERO, n) as k, self.lanes() as lane:
             size = g.times(g.magnitude(m.at([k, k, lane])), error)
             self.put(least, k, lane, value=size if self.w.strict else g.number(0.0))
@@ -137,8 +136,10 @@ class Block:
                 d = m.at([k, k, lane])
                 self.require(lane, g.test(greater, d, least.at([k, lane])))
                 self.put(m, k, k, lane, value=g.op(sqrt, d))
+            with self.lanes() as lane:
+                self.put(inverse, lane, value=g.inverse(m.at([k, k, lane])))
             with self.loop(below, n) as i, self.lanes() as lane:
-                value = g.over(m.at([i, k, lane]), m.at([k, k, lane]))
+                value = g.times(m.at([i, k, lane]), inverse.at([lane]))
                 self.put(m, i, k, lane, value=value)
             with (
                 self.loop(below, n) as i,
@@ -175,7 +176,7 @@ class Block:
     def eliminate(self, m: Stored, columns: Scalar, *, check: bool) -> Stored:
         """Eliminate below the diagonal, in all columns; return the sign of the permutation."""
         g, b, n = self.g, self.b, self.n
-        sign, exchange, factor = self.buffer(), self.buffer(), self.buffer()
+        sign, exchange, divisor, factor = [self.buffer() for _ in range(4)]
         largest = self._largest(m) if check else sign
         one, zero = g.number(1.0), g.number(0.0)
         with self.lanes() as lane:
@@ -196,9 +197,11 @@ class Block:
                     self.put(m, i, c, lane, value=g.chosen(larger, up, down))
             if check:
                 self._require_pivot(m, k, largest)
+            with self.lanes() as lane:
+                self.put(divisor, lane, value=g.divisor(m.at([k, k, lane])))
             with self.loop(below, n) as i:
                 with self.lanes() as lane:
-                    value = g.over(m.at([i, k, lane]), m.at([k, k, lane]))
+                    value = g.divided(m.at([i, k, lane]), divisor.at([lane]))
                     self.put(factor, lane, value=value)
                 with self.loop(below, columns) as c, self.lanes() as lane:
                     value = g.minus(m.at([i, c, lane]), factor.at([lane]), m.at([k, c, lane]))
@@ -379,4 +382,4 @@ IN_BLOCKS: dict[type[Any], Callable[..., list[Any]]] = {
 For each result it returns a function of the number of a matrix and an index in it.
 """
 
-__all__ = ["IN_BLOCKS", "LANES", "WIDE", "Block"]
+__all__ = ["IN_BLOCKS", "LANES", "Block"]

@@ -1,4 +1,4 @@
-"""The routines of LAPACK and BLAS that functions of the loop language call, and their meaning.
+"""What the routines of LAPACK and BLAS do, in NumPy, for the interpreter of the loop language.
 
 Their names here lack the first letter, which is that of the dtype.  A matrix is memory in which
 columns follow each other, ``ld`` elements apart; the parameters are those of the routines.

@@ -1,4 +1,4 @@
-"""Linear algebra in the loop language: small matrices written out, others by calls of LAPACK.
+"""The rules of ops of linear algebra: small matrices written out, others by calls of LAPACK.
 
 As NumPy does, float32 is computed in float64 and rounded at the end.  A batch of matrices is a
 loop; of matrices that are written out, its iterations are apart, so that it runs on vectors.
@@ -8,28 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TupleType
-from relgraph.lowering.loops.batches import IN_BLOCKS, LANES, WIDE, Block
 from relgraph.lowering.loops.builder import ONE, ZERO
-from relgraph.lowering.loops.nodes import Const, Scalar, index
-from relgraph.lowering.loops.routine_calls import CALLED, Routines
+from relgraph.lowering.loops.linalg import limits
+from relgraph.lowering.loops.linalg.arithmetic import WIDE
+from relgraph.lowering.loops.linalg.blocks import IN_BLOCKS, LANES, Block
+from relgraph.lowering.loops.linalg.lapack import CALLED, Routines
+from relgraph.lowering.loops.linalg.written_out import WRITTEN_OUT, Algebra
+from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.loops.rules import Unsupported, matmul
-from relgraph.lowering.loops.small_linalg import LARGEST, WRITTEN_OUT, Algebra
 from relgraph.lowering.loops.values import Computed, Stored, Value
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast
-from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet
+from relgraph.ops.linalg.solve import Det, Slogdet
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
-
-MOST_IN_BLOCKS, FACTORS_IN_BLOCKS = 32, 16  # rows of a matrix of a batch, and if it is factored
-WIDE_FROM = 5  # columns of a right side from which matrices of a batch are not written out
-CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
 
 
 def linear_algebra(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Any:
@@ -78,7 +75,7 @@ class _Application:
                 self._each(values, leads, batch, [*place, loop.index], results)
             return
 
-        if self.is_in_blocks(parts):
+        if limits.is_in_blocks(self.op, parts):
             self._blocks(values, leads, batch, place, results)
             return
 
@@ -173,18 +170,8 @@ class _Application:
             return []
         return list(operands[-1].shape[1:])
 
-    def is_in_blocks(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
-        sizes = [n.value if isinstance(n, Const) else MOST_IN_BLOCKS + 1 for s in shapes for n in s]
-        wide = isinstance(self.op, Inv) or (len(shapes) > 1 and sizes[-1] >= WIDE_FROM)
-        least = WIDE_FROM if wide and len(shapes[-1]) > 1 else LARGEST + 1
-        most = FACTORS_IN_BLOCKS if isinstance(self.op, Cholesky) else MOST_IN_BLOCKS
-        return least <= max(sizes) <= most
-
     def is_written_out(self, shapes: Sequence[Sequence[Scalar]]) -> bool:
-        sizes = [n for shape in shapes for n in shape]
-        if not all([isinstance(n, Const) and n.value <= LARGEST for n in sizes]):
-            return False
-        return self.w.is_small(shapes[0])
+        return limits.is_written_out(shapes) and self.w.is_small(shapes[0])
 
     def one(self, values: Sequence[Value], place: Any) -> list[Value]:
         """Write the op of one matrix."""
@@ -265,58 +252,9 @@ def turned(w: GraphWriter, x: Stored) -> Value:
     return value
 
 
-def is_small_product(node: Variable) -> bool:
-    """Return True for a product that a function of its own computes faster than NumPy is called."""
-    if not isinstance(node.op, Matmul) or not node.ndim or node.dtype.kind != "f":
-        return False
-    sizes = [n for x in node.inputs for n in x.type.shape[-2:]]
-    most = LARGEST if max([x.ndim for x in node.inputs]) > 2 else CALLS
-    return all([isinstance(n, int) and 0 < n <= most for n in sizes])
-
-
-def is_compiled(node: Variable) -> bool:
-    """Return True for an application that is worth a function of its own."""
-    if type(node.op) not in WRITTEN_OUT or any([x.type.layout != "dense" for x in node.inputs]):
-        return False
-    shapes = [x.type.shape for x in node.inputs]
-    sizes = [n for shape in shapes for n in shape if isinstance(n, int)]
-    return 0 not in sizes and max(_core(shapes), default=0) <= CALLS
-
-
-def _core(shapes: Sequence[Sequence[Any]]) -> list[int]:
-    """Return the constant sizes of the matrices of a batch."""
-    return [n for shape in shapes for n in _constants(shape[-2:])]
-
-
-def _constants(shape: Sequence[Any]) -> list[int]:
-    return [n for n in shape if isinstance(n, int)]
-
-
-def flops(node: Variable) -> int:
-    """Return about how many operations an application takes, but for sizes that are not known."""
-    n = max(_core([x.type.shape for x in node.inputs]), default=LARGEST)
-    batch = max([prod(_constants(x.type.shape[:-2])) for x in node.inputs])
-    return max(1, n**3 * batch // 3)
-
-
-def fits(w: GraphWriter, operands: Sequence[Value]) -> Scalar | None:
-    """Return whether sizes that are known only at a call are such that routines pay."""
-    b = w.builder
-    test: Scalar | None = None
-    for x in operands:
-        for n in x.shape[-2:]:
-            if isinstance(n, Const):
-                continue
-            few = b.op("less", n, index(CALLS + 1), dtype="bool")
-            some = b.op("less", ZERO, n, dtype="bool")
-            both = b.op("and", few, some, dtype="bool")
-            test = both if test is None else b.op("and", test, both, dtype="bool")
-    return test
-
-
 RULES: dict[type[Any], Any] = {
     **dict.fromkeys(WRITTEN_OUT, linear_algebra),
     Matmul: product_of_batches,
 }
 
-__all__ = ["RULES", "fits", "flops", "is_compiled", "is_small_product", "linear_algebra", "turned"]
+__all__ = ["RULES", "linear_algebra", "turned"]
