@@ -308,8 +308,9 @@ ARITHMETIC: tuple[Row, ...] = themed(
         flops=TRANSCENDENTAL,
         meaning=lambda mp, x, y: mp.hypot(x, y),
         derivative=lambda op, r, x, y: (x / r, y / r),
-        cpu=Cpu(float="math.hypot({0}, {1})", wide=True),
+        cpu=Cpu(float="hypot({0}, {1})", plain=True, share=LONG),
         cuda="hypot{s}({0}, {1})",
+        elementary=Polynomial("powers.hypot", Ulps(1.1, 1.1), library="hypot"),
         ulps=Ulps(2, 2),
     ),
     ufunc(
