@@ -9,15 +9,17 @@ which raises the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import GetItem
 from relgraph.ir.records import record
 from relgraph.lowering.loops import small_linalg
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
@@ -55,6 +57,28 @@ FAILED, GOES_ON = 1, 2  # what the status is made of: a check, or a ``while`` lo
 ROUNDS = 1 << 20  # iterations of a ``while`` loop before its caller looks for signals
 ONCE = Var("once", "int64")  # the length of the range that a call runs: functions run once
 MOST = 1 << 30  # iterations of a ``while`` loop within another loop
+
+
+@record
+class Limits:
+    """What a back end can compile and run well.
+
+    Attributes
+    ----------
+    statements : int
+        Of a function.
+    stack : int
+        Elements of an array on the stack; larger ones are arrays of the caller.
+    large : int
+        Elements of an array of a body for which kernels of the back end are better.
+    """
+
+    statements: int = STATEMENTS
+    stack: int = STACK
+    large: int = LARGE
+
+
+CPU = Limits()
 
 
 @record(eq=False)
@@ -118,7 +142,7 @@ _SIZES: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def written_loop(node: Variable, name: str) -> LoopFunction | None:
+def written_loop(node: Variable, name: str, limits: Limits = CPU) -> LoopFunction | None:
     """Return an application of a loop as a function.
 
     The result is None if it has ops without a rule, or arrays for which threads and the kernels of
@@ -130,13 +154,15 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
         The application.
     name : str
         The name of the function.
+    limits : Limits
+        Those of the back end.
     """
     op: Any = node.op
-    if any([_is_large(x) for body in op.bodies for x in body.graph]):
+    if any([_elements(x) > limits.large for body in op.bodies for x in body.graph]):
         return None
     for limit in LIMITS:
         try:
-            return GraphWriter(node, limit).function(name)
+            return GraphWriter(node, limit, limits).function(name)
         except TooManyStatements:
             continue
         except Unsupported:
@@ -144,16 +170,20 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
     return None
 
 
-def _is_large(x: Variable) -> bool:
-    """Return True for an array of many elements, as far as its sizes are known."""
+def _elements(x: Variable) -> int:
+    """Return the number of elements of an array, as far as its sizes are known."""
     sizes = getattr(x.type, "shape", ())
-    return prod([n for n in sizes if isinstance(n, int)]) > LARGE
+    return prod([n for n in sizes if isinstance(n, int)])
 
 
 class _Frame:
-    """A graph that is being written: the values of its nodes, and when each is read last."""
+    """A graph that is being written: the values of its nodes, and when each is read last.
 
-    def __init__(self, graph: FunctionGraph) -> None:
+    ``places`` are where results are to be stored in the end.
+    """
+
+    def __init__(self, graph: FunctionGraph, places: Mapping[Variable, Stored]) -> None:
+        self.places = places
         self.order = graph.toposort()
         self.values: dict[Variable, Any] = {}
         self.uses: dict[Variable, int] = {}
@@ -177,14 +207,17 @@ class GraphWriter:
         The application of the loop.
     limit : int
         The most elements of an array that is written out.
+    limits : Limits
+        Those of the back end.
     """
 
     true_divide = true_divide
 
-    def __init__(self, node: Variable, limit: int) -> None:
+    def __init__(self, node: Variable, limit: int, limits: Limits = CPU) -> None:
         self.node = node
         self.limit = limit
-        self.builder = Builder(STATEMENTS)
+        self.limits = limits
+        self.builder = Builder(limits.statements)
         self.integers: dict[Var, tuple[int, int]] = {}
         self.names: dict[str, Scalar] = {}
         self.owned: set[Buffer] = set()  # buffers that may be written to
@@ -375,7 +408,7 @@ class GraphWriter:
     def buffer(self, dtype: str, shape: Sequence[Scalar]) -> Stored:
         """Return a new buffer: on the stack if it is small, and of the caller otherwise."""
         sizes = [x.value for x in shape if isinstance(x, Const)]
-        if len(sizes) == len(shape) and prod(sizes) <= STACK:
+        if len(sizes) == len(shape) and prod(sizes) <= self.limits.stack:
             buffer = self.builder.stack("m", dtype, sizes)
         else:
             buffer = Buffer(f"w{len(self.scratch)}", dtype, tuple(shape))
@@ -397,6 +430,8 @@ class GraphWriter:
         """Write an array to a buffer."""
         if x.shape != target.shape or x.dtype != target.dtype:
             raise Unsupported
+        if isinstance(x, Stored) and x.buffer is target.buffer and x.first == target.first:
+            return
         if isinstance(x, Written):
             for place in product(*map(range, x.elements.shape)):
                 at = (*target.first, *map(index, place))
@@ -471,9 +506,14 @@ class GraphWriter:
 
     # Graphs.
 
-    def graph(self, graph: FunctionGraph, inputs: Sequence[Value]) -> list[Value]:
-        """Write a graph of some operands, and return its results."""
-        frame = _Frame(graph)
+    def graph(
+        self,
+        graph: FunctionGraph,
+        inputs: Sequence[Value],
+        places: Mapping[Variable, Stored] = MappingProxyType({}),
+    ) -> list[Value]:
+        """Write a graph of some operands, and return its results, which may be in their places."""
+        frame = _Frame(graph, places)
         self.frames.append(frame)
         frame.values.update(zip(graph.inputs, inputs, strict=True))
         for x, value in zip(graph.inputs, inputs, strict=True):
@@ -495,7 +535,7 @@ class GraphWriter:
             raise Unsupported
         operands = [frame.values[x] for x in node.inputs]
         if isinstance(node.op, Scan | WhileLoop | Cond):
-            return self.loop(node, operands, None)
+            return self.loop(node, operands, None, _places_of(node, frame.places))
         if type(node.op) in small_linalg.RULES:
             value = small_linalg.RULES[type(node.op)](self, node, operands)
         else:
@@ -528,13 +568,23 @@ class GraphWriter:
     # Loops.
 
     def loop(
-        self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
+        self,
+        node: Variable,
+        operands: Sequence[Value],
+        targets: Sequence[Buffer] | None,
+        places: Mapping[int, Stored] = MappingProxyType({}),
     ) -> list[Value]:
-        """Write a loop, whose results go to the targets if there are any, and return them."""
+        """Write a loop, whose results go to the targets if there are any, and return them.
+
+        ``places`` are for what a scan within another one stacks.
+        """
         self.depth += 1
         op: Any = node.op
-        write = {Scan: self._scan, WhileLoop: self._while, Cond: self._cond}[type(op)]
-        values = write(node, operands, targets)
+        if isinstance(op, Scan):
+            values = self._scan(node, operands, targets, places)
+        else:
+            write = self._while if isinstance(op, WhileLoop) else self._cond
+            values = write(node, operands, targets)
         self.depth -= 1
         return values
 
@@ -551,7 +601,11 @@ class GraphWriter:
         return Stored(x.buffer, self.builder, x.first, shared=True) if isinstance(x, Stored) else x
 
     def _scan(
-        self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
+        self,
+        node: Variable,
+        operands: Sequence[Value],
+        targets: Sequence[Buffer] | None,
+        places: Mapping[int, Stored],
     ) -> list[Value]:
         op: Any = node.op
         body, n, sequences = op.body, op.carries, op.sequences
@@ -575,21 +629,25 @@ class GraphWriter:
             inner = [
                 index(d) if isinstance(d, int) else self.size_named(d) for d in type_.shape[1:]
             ]
-            stacks.append(self.buffer(type_.dtype.name, [length, *inner]))
+            place = places.get(n + k)
+            if place is not None and place.shape == (length, *inner):
+                stacks.append(place)
+            else:
+                stacks.append(self.buffer(type_.dtype.name, [length, *inner]))
+        buffers = len(self.owned)
         with b.loop(ZERO, length, carry.starts) as loop:
             i = loop.index
             at = b.sub(b.sub(length, ONE), i) if op.reverse else i
             parts = [self._slice(x, at) for x in slices]
+            slots = [Stored(stack.buffer, b, (*stack.first, at)) for stack in stacks]
             results = self.graph(
-                body.graph, [self.scalar(at), *carry.values(loop.vars), *parts, *rest]
+                body.graph,
+                [self.scalar(at), *carry.values(loop.vars), *parts, *rest],
+                dict(zip(body.graph.outputs[n:], slots, strict=True)),
             )
-            loop.next = carry.following(
-                results[:n],
-                [
-                    (y, Stored(stack.buffer, b, (at,)))
-                    for y, stack in zip(results[n:], stacks, strict=True)
-                ],
-            )
+            loop.next = carry.following(results[:n], list(zip(results[n:], slots, strict=True)))
+            # Without a carry, an iteration writes to what it stacks, and to buffers of its own.
+            loop.apart = n == 0 and len(self.owned) == buffers
         return [*carry.values(loop.vars), *stacks]
 
     def _slice(self, x: Value, at: Scalar) -> Value:
@@ -671,6 +729,15 @@ class GraphWriter:
         return values
 
 
+def _places_of(node: Variable, places: Mapping[Variable, Stored]) -> dict[int, Stored]:
+    """Return where the results of a loop are to be stored, by their numbers."""
+    return {
+        x.op.params[0]: place
+        for x, place in places.items()
+        if isinstance(x.op, GetItem) and x.inputs[0] is node
+    }
+
+
 class _Carry:
     """What a loop carries: in variables if it is small, in buffers otherwise."""
 
@@ -748,4 +815,4 @@ def _reads(value: Value, buffer: Buffer) -> bool:
     return any([x is buffer for x, _ in value.reads])
 
 
-__all__ = ["Array", "GraphWriter", "LoopFunction", "written_loop"]
+__all__ = ["CPU", "Array", "GraphWriter", "Limits", "LoopFunction", "written_loop"]
