@@ -120,6 +120,13 @@ class LoopFunction:
         known = dict(zip(self.function.integers[1:], integers, strict=True))
         return tuple([self._size(x, known) for x in array.shape])
 
+    def size(self, x: Scalar, integers: Sequence[int]) -> int | None:
+        """Return the value of a size, or None if the function computes it."""
+        try:
+            return self.sizes(Array("int64", (x,)), integers)[0]
+        except (KeyError, AssertionError):
+            return None
+
     def _size(self, x: Scalar, known: dict[Var, int]) -> int:
         if isinstance(x, Const):
             return int(x.value)
@@ -258,11 +265,9 @@ class GraphWriter:
             scratch,
             definitions,
         )
-        for array in (*results, *scratch):
-            try:
-                loop.sizes(array, [1] * len(self.integers))
-            except (KeyError, AssertionError):  # a size that the loop computes
-                raise Unsupported from None
+        for size in [n for array in (*results, *scratch) for n in array.shape]:
+            if loop.size(size, [1] * len(self.integers)) is None:
+                raise Unsupported
         return loop
 
     def _guarded(self, body: Body) -> Body:
