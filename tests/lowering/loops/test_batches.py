@@ -62,10 +62,10 @@ def counted(loops, start, x):
 
 
 def chosen(loops, start, x):
-    def step(y, x):
-        return loops.cond(np.asarray(2 > 1), lambda y: y + x, lambda y: y - x, y), y
+    def step(i, y):
+        return loops.cond(i > 1, lambda y: y + 1.0, lambda y: y * 2.0, y)
 
-    return loops.scan(step, start, x)
+    return loops.fori_loop(0, 3, step, start)
 
 
 def each(loops, start, x):

@@ -42,20 +42,23 @@ def compare(program, *arrays, sizes=None, rtol=1e-12):
     return f
 
 
-def kalman_step(F, H, state, y):
-    m, P = state
+def kalman_step(model, state, y):
+    (F, H), (m, P) = model, state
     m, P = F @ m, F @ P @ F.T + np.eye(2) * 0.1
     gain = P @ H / (H @ P @ H + 0.5)
     return (m + gain * (y - H @ m), P - np.outer(gain, H @ P)), m
 
 
-def kalman(loops, F, H, m, P, ys):
-    return loops.scan(lambda state, y: kalman_step(F, H, state, y), (m, P), ys)
+def kalman(loops, *arrays):
+    *model, m, P, ys = arrays
+    return loops.scan(lambda state, y: kalman_step(model, state, y), (m, P), ys)
 
 
-def batch_of_kalman(loops, F, H, m, P, ys):
+def batch_of_kalman(loops, *arrays):
+    *model, m, P, ys = arrays
+
     def series(_, y):
-        return (), loops.scan(lambda state, z: kalman_step(F, H, state, z), (m, P), y)[1]
+        return (), loops.scan(lambda state, z: kalman_step(model, state, z), (m, P), y)[1]
 
     return loops.scan(series, (), ys)[1]
 
