@@ -337,6 +337,7 @@ def test_the_benchmark_compiles_its_kernels_without_a_gpu():
     rows = re.findall(r"(\d+) kernels, (\d+) with loads of 16 bytes", done.stdout)
     assert len(rows) == 6
     assert all(int(wide) > 0 for _, wide in rows)
+    assert len(re.findall(r"^Kalman .* 1 kernel, compiled", done.stdout, re.M)) == 2
     assert "nothing was measured" in done.stdout
 
 
