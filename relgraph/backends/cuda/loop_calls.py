@@ -60,9 +60,9 @@ class LoopCall:
 
     def __init__(self, node: Variable, loop: LoopFunction) -> None:
         self.node = node
-        self.loop = loop
-        series = batched(loop.function)
-        function = loop.function if series is None else series
+        series = batched(loop)
+        self.loop = loop if series is None else series
+        function = self.loop.function
         self.threads = 1 if series is None else geometry().threads
         self.text = printed(function, 0 if series is None else self.threads)
         last = function.body[-1]

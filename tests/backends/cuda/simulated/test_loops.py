@@ -146,6 +146,36 @@ def test_edit_distances():
     assert found[-1] == 3
 
 
+def picked(loops, x, places):
+    return loops.scan(lambda c, i: (c + x[i], c), 0.0, places)
+
+
+def batch_of_distances(loops, words, b):
+    return loops.scan(lambda _, word: ((), levenshtein(loops, word, b)), (), words)[1]
+
+
+def test_series_with_arrays_of_their_own():
+    words, b = RNG.integers(0, 4, (7, 5)), RNG.integers(0, 4, 12)
+    call = call_of(compare(batch_of_distances, words, b, sizes=[("n", 5), (12,)]))
+    assert call.threads > 1
+    assert len(call.loop.scratch) > 0
+
+
+def test_series_that_look_elements_up():
+    table, places = RNG.normal(size=4), RNG.integers(-4, 4, (9, 3))
+
+    def program(loops, table, places):
+        return loops.scan(lambda _, p: ((), picked(loops, table, p)[0]), (), places)[1]
+
+    f = compare(program, table, places, sizes=[("m",), ("n", 3)])
+    assert call_of(f).threads > 1
+    places[5, 1] = 4
+    with pytest.raises(IndexError, match="out of bounds"):
+        f(table, places)
+    with pytest.raises(IndexError, match="out of bounds"):
+        f(table[:0], places)
+
+
 def chosen(loops, flag, x):
     return loops.cond(flag, lambda x: x * 2, lambda x: np.cumsum(x[::-1]), x)
 
@@ -153,10 +183,6 @@ def chosen(loops, flag, x):
 @pytest.mark.parametrize("flag", [True, False])
 def test_a_choice(flag):
     compare(chosen, np.bool_(flag), RNG.normal(size=5))
-
-
-def picked(loops, x, places):
-    return loops.scan(lambda c, i: (c + x[i], c), 0.0, places)
 
 
 def test_an_index_out_of_range_raises():
