@@ -71,14 +71,13 @@ def printed(function: Function, threads: int = 0) -> Text:
     Unsupported
         If an op has no spelling on a GPU.
     """
-    text = Text()
+    text = Text(names={"bool_": np.bool_})
     text.parameters = [(x.name, "int64") for x in function.integers]
     text.parameters += [(_name(b), f"{b.dtype}[::1]") for b in function.arrays]
     printer = _Printer(text)
     for buffer in sorted(buffers_of(function.body) - set(function.arrays), key=_name):
         count = max(prod([n.value for n in buffer.shape]), 1)  # type: ignore[attr-defined]
-        kind = "boolean" if buffer.dtype == "bool" else buffer.dtype
-        text.names["boolean"] = _boolean()
+        kind = "bool_" if buffer.dtype == "bool" else buffer.dtype
         text.line(f"{_name(buffer)} = cuda.local.array({count}, {kind})")
     if not threads:
         printer.body(function.body)
@@ -91,12 +90,6 @@ def printed(function: Function, threads: int = 0) -> Text:
     with text.each(loop.index.name, printer.scalar(loop.high), threads):
         printer.body(loop.body)
     return text
-
-
-def _boolean() -> object:
-    from numba import types
-
-    return types.boolean
 
 
 def _name(buffer: Buffer) -> str:
