@@ -9,20 +9,22 @@ computes the op by its definition, which raises the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Constant, Variable
+from relgraph.ir.op import GetItem
 from relgraph.ir.records import record
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder, TooManyStatements
-from relgraph.lowering.loops.linalg import limits
 from relgraph.lowering.loops.linalg import rules as linalg
+from relgraph.lowering.loops.linalg.limits import fits, flops, is_compiled
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,
@@ -62,6 +64,28 @@ COST, OPERATION = 1_000_000, 500  # picoseconds of a loop, and of an operation o
 ONCE = Var("once", "int64")  # the length of the range that a call runs: functions run once
 MOST = 1 << 30  # iterations of a ``while`` loop within another loop
 _LOOPS = (Scan, WhileLoop, Cond)
+
+
+@record
+class Limits:
+    """What a back end can compile and run well.
+
+    Attributes
+    ----------
+    statements : int
+        Of a function.
+    stack : int
+        Elements of an array on the stack; larger ones are arrays of the caller.
+    large : int
+        Elements of an array of a body for which kernels of the back end are better.
+    """
+
+    statements: int = STATEMENTS
+    stack: int = STACK
+    large: int = LARGE
+
+
+CPU = Limits()
 
 
 @record(eq=False)
@@ -112,6 +136,13 @@ class LoopFunction:
         known = dict(zip(self.function.integers[1:], integers, strict=True))
         return tuple([self._size(x, known) for x in array.shape])
 
+    def size(self, x: Scalar, integers: Sequence[int]) -> int | None:
+        """Return the value of a size, or None if the function computes it."""
+        try:
+            return self.sizes(Array("int64", (x,)), integers)[0]
+        except (KeyError, AssertionError):
+            return None
+
     def _size(self, x: Scalar, known: dict[Var, int]) -> int:
         if isinstance(x, Const):
             return int(x.value)
@@ -134,7 +165,7 @@ _SIZES: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def written_loop(node: Variable, name: str) -> LoopFunction | None:
+def written_loop(node: Variable, name: str, limits: Limits = CPU) -> LoopFunction | None:
     """Return an application as a function.
 
     The result is None if it has ops without a rule, or arrays for which threads and the kernels of
@@ -146,13 +177,15 @@ def written_loop(node: Variable, name: str) -> LoopFunction | None:
         The application.
     name : str
         The name of the function.
+    limits : Limits
+        Those of the back end.
     """
     bodies = getattr(node.op, "bodies", ())
-    if any([_is_large(x) for body in bodies for x in body.graph]):
+    if any([_elements(x) > limits.large for body in bodies for x in body.graph]):
         return None
     for limit in LIMITS:
         try:
-            return GraphWriter(node, limit).function(name)
+            return GraphWriter(node, limit, limits).function(name)
         except TooManyStatements:
             continue
         except Unsupported:
@@ -167,19 +200,23 @@ def is_turned(x: Variable) -> bool:
 
 def has_function(node: Variable) -> bool:
     """Return True for an application that :func:`written_loop` is for."""
-    return isinstance(node.op, _LOOPS) or limits.is_compiled(node)
+    return isinstance(node.op, _LOOPS) or is_compiled(node)
 
 
-def _is_large(x: Variable) -> bool:
-    """Return True for an array of many elements, as far as its sizes are known."""
+def _elements(x: Variable) -> int:
+    """Return the number of elements of an array, as far as its sizes are known."""
     sizes = getattr(x.type, "shape", ())
-    return prod([n for n in sizes if isinstance(n, int)]) > LARGE
+    return prod([n for n in sizes if isinstance(n, int)])
 
 
 class _Frame:
-    """A graph that is being written: the values of its nodes, and when each is read last."""
+    """A graph that is being written: the values of its nodes, and when each is read last.
 
-    def __init__(self, graph: FunctionGraph) -> None:
+    ``places`` are where results are to be stored in the end.
+    """
+
+    def __init__(self, graph: FunctionGraph, places: Mapping[Variable, Stored]) -> None:
+        self.places = places
         self.order = graph.toposort()
         self.values: dict[Variable, Any] = {}
         self.uses: dict[Variable, int] = {}
@@ -203,14 +240,17 @@ class GraphWriter:
         The application.
     limit : int
         The most elements of an array that is written out.
+    limits : Limits
+        Those of the back end.
     """
 
     true_divide = true_divide
 
-    def __init__(self, node: Variable, limit: int) -> None:
+    def __init__(self, node: Variable, limit: int, limits: Limits = CPU) -> None:
         self.node = node
         self.limit = limit
-        self.builder = Builder(STATEMENTS)
+        self.limits = limits
+        self.builder = Builder(limits.statements)
         self.integers: dict[Var, tuple[int, int]] = {}
         self.names: dict[str, Scalar] = {}
         self.owned: set[Buffer] = set()  # buffers that may be written to
@@ -263,13 +303,11 @@ class GraphWriter:
             scratch,
             definitions,
             self._bounded,
-            COST if isinstance(self.node.op, _LOOPS) else OPERATION * limits.flops(self.node),
+            COST if isinstance(self.node.op, _LOOPS) else OPERATION * flops(self.node),
         )
-        for array in (*results, *scratch):
-            try:
-                loop.sizes(array, [1] * len(self.integers))
-            except (KeyError, AssertionError):  # a size that the loop computes
-                raise Unsupported from None
+        for size in [n for array in (*results, *scratch) for n in array.shape]:
+            if loop.size(size, [1] * len(self.integers)) is None:
+                raise Unsupported
         return loop
 
     def _application(self, operands: Sequence[Value]) -> tuple[list[Buffer], list[Value]]:
@@ -284,7 +322,7 @@ class GraphWriter:
                     results[k] = self.kept(x, self.result(k, x.dtype, x.shape))
             return []
 
-        test = limits.fits(self, operands)
+        test = fits(self, operands)
         self._bounded = test is not None
         if test is None:
             write()
@@ -439,7 +477,7 @@ class GraphWriter:
     def buffer(self, dtype: str, shape: Sequence[Scalar]) -> Stored:
         """Return a new buffer: on the stack if it is small, and of the caller otherwise."""
         sizes = [x.value for x in shape if isinstance(x, Const)]
-        if len(sizes) == len(shape) and prod(sizes) <= STACK:
+        if len(sizes) == len(shape) and prod(sizes) <= self.limits.stack:
             buffer = self.builder.stack("m", dtype, sizes)
         else:
             buffer = Buffer(f"w{len(self.scratch)}", dtype, tuple(shape))
@@ -470,6 +508,8 @@ class GraphWriter:
         """Write an array to a buffer."""
         if x.shape != target.shape or x.dtype != target.dtype:
             raise Unsupported
+        if isinstance(x, Stored) and x.buffer is target.buffer and x.first == target.first:
+            return
         if isinstance(x, Written):
             # In the order of columns: LLVM would make one call of memset of zeros that follow each
             # other, and no loop with a call runs on vectors.
@@ -570,9 +610,14 @@ class GraphWriter:
 
     # Graphs.
 
-    def graph(self, graph: FunctionGraph, inputs: Sequence[Value]) -> list[Value]:
-        """Write a graph of some operands, and return its results."""
-        frame = _Frame(graph)
+    def graph(
+        self,
+        graph: FunctionGraph,
+        inputs: Sequence[Value],
+        places: Mapping[Variable, Stored] = MappingProxyType({}),
+    ) -> list[Value]:
+        """Write a graph of some operands, and return its results, which may be in their places."""
+        frame = _Frame(graph, places)
         self.frames.append(frame)
         frame.values.update(zip(graph.inputs, inputs, strict=True))
         for x, value in zip(graph.inputs, inputs, strict=True):
@@ -594,7 +639,7 @@ class GraphWriter:
             raise Unsupported
         operands = [frame.values[x] for x in node.inputs]
         if isinstance(node.op, _LOOPS):
-            return self.loop(node, operands, None)
+            return self.loop(node, operands, None, _places_of(node, frame.places))
         value = self._value(node, operands)
         if isinstance(value, Computed) and frame.uses.get(node, 0) > 1 and value.cost > CHEAP:
             return self.kept(value)
@@ -629,13 +674,23 @@ class GraphWriter:
     # Loops.
 
     def loop(
-        self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
+        self,
+        node: Variable,
+        operands: Sequence[Value],
+        targets: Sequence[Buffer] | None,
+        places: Mapping[int, Stored] = MappingProxyType({}),
     ) -> list[Value]:
-        """Write a loop, whose results go to the targets if there are any, and return them."""
+        """Write a loop, whose results go to the targets if there are any, and return them.
+
+        ``places`` are for what a scan within another one stacks.
+        """
         self.depth += 1
         op: Any = node.op
-        write = {Scan: self._scan, WhileLoop: self._while, Cond: self._cond}[type(op)]
-        values = write(node, operands, targets)
+        if isinstance(op, Scan):
+            values = self._scan(node, operands, targets, places)
+        else:
+            write = self._while if isinstance(op, WhileLoop) else self._cond
+            values = write(node, operands, targets)
         self.depth -= 1
         return values
 
@@ -652,7 +707,11 @@ class GraphWriter:
         return Stored(x.buffer, self.builder, x.first, shared=True) if isinstance(x, Stored) else x
 
     def _scan(
-        self, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
+        self,
+        node: Variable,
+        operands: Sequence[Value],
+        targets: Sequence[Buffer] | None,
+        places: Mapping[int, Stored],
     ) -> list[Value]:
         op: Any = node.op
         body, n, sequences = op.body, op.carries, op.sequences
@@ -676,21 +735,25 @@ class GraphWriter:
             inner = [
                 index(d) if isinstance(d, int) else self.size_named(d) for d in type_.shape[1:]
             ]
-            stacks.append(self.buffer(type_.dtype.name, [length, *inner]))
+            place = places.get(n + k)
+            if place is not None and place.shape == (length, *inner):
+                stacks.append(place)
+            else:
+                stacks.append(self.buffer(type_.dtype.name, [length, *inner]))
+        buffers = len(self.owned)
         with b.loop(ZERO, length, carry.starts) as loop:
             i = loop.index
             at = b.sub(b.sub(length, ONE), i) if op.reverse else i
             parts = [self._slice(x, at) for x in slices]
+            slots = [Stored(stack.buffer, b, (*stack.first, at)) for stack in stacks]
             results = self.graph(
-                body.graph, [self.scalar(at), *carry.values(loop.vars), *parts, *rest]
+                body.graph,
+                [self.scalar(at), *carry.values(loop.vars), *parts, *rest],
+                dict(zip(body.graph.outputs[n:], slots, strict=True)),
             )
-            loop.next = carry.following(
-                results[:n],
-                [
-                    (y, Stored(stack.buffer, b, (at,)))
-                    for y, stack in zip(results[n:], stacks, strict=True)
-                ],
-            )
+            loop.next = carry.following(results[:n], list(zip(results[n:], slots, strict=True)))
+            # Without a carry, an iteration writes to what it stacks, and to buffers of its own.
+            loop.apart = n == 0 and len(self.owned) == buffers
         return [*carry.values(loop.vars), *stacks]
 
     def _slice(self, x: Value, at: Scalar) -> Value:
@@ -770,6 +833,15 @@ class GraphWriter:
                 elements[place] = next(flat)
             values.append(self.written(type_.dtype.name, elements))
         return values
+
+
+def _places_of(node: Variable, places: Mapping[Variable, Stored]) -> dict[int, Stored]:
+    """Return where the results of a loop are to be stored, by their numbers."""
+    return {
+        x.op.params[0]: place
+        for x, place in places.items()
+        if isinstance(x.op, GetItem) and x.inputs[0] is node
+    }
 
 
 class _Carry:
@@ -860,4 +932,6 @@ def _reads(value: Value, buffer: Buffer) -> bool:
     return any([x is buffer for x, _ in value.reads])
 
 
-__all__ = ["Array", "GraphWriter", "LoopFunction", "has_function", "written_loop"]
+__all__ = [
+    "CPU", "Array", "GraphWriter", "Limits", "LoopFunction", "has_function", "written_loop",
+]  # fmt: skip

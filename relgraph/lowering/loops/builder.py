@@ -48,11 +48,14 @@ class Region:
         The values that it carries; after the block, the last ones.
     next : list of Scalar
         The values that go to the next iteration, to be set within the block.
+    apart : bool
+        Whether the iterations of a ``for`` loop are apart, which may be known only at its end.
     """
 
-    def __init__(self, index: Var, variables: Sequence[Var]) -> None:
+    def __init__(self, index: Var, variables: Sequence[Var], apart: bool = False) -> None:
         self.index = index
         self.vars: list[Scalar] = list(variables)
+        self.apart = apart
         self.next: list[Scalar] = []
 
 
@@ -187,12 +190,12 @@ class Builder:
     ) -> Iterator[Region]:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
         variables = [self.fresh("c", x.dtype) for x in starts]
-        region = Region(self.fresh(name), variables)
+        region = Region(self.fresh(name), variables, apart)
         statements: list[Statement] = []
         with self._block(statements):
             yield region
-        carried = map(Carry, variables, starts, region.next)
-        self.write(Loop(region.index, low, high, tuple(statements), tuple(carried), apart, step))
+        carried = tuple(map(Carry, variables, starts, region.next))
+        self.write(Loop(region.index, low, high, tuple(statements), carried, region.apart, step))
 
     def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:
         """Write a ``while`` loop, and return the last values.

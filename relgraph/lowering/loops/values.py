@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.lowering.loops.builder import ZERO, Builder
-from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, index
+from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, const, index
 
 Index = Sequence[Scalar]
 At = Callable[[Index], Scalar]
@@ -81,8 +81,8 @@ class Written(Value):
                 test = same if test is None else self._builder.op("and", test, same, dtype="bool")
             assert test is not None
             found = self._builder.op("select", test, element, found, dtype=self.dtype)
-        assert found is not None
-        return found
+        # An array without elements is read only where a loop has no iterations.
+        return const(0, self.dtype) if found is None else found
 
 
 class Computed(Value):
