@@ -17,9 +17,11 @@ import relgraph as rg
 from relgraph.backends.numba import kernels, machine
 from relgraph.backends.numba.elementary import circular, coefficients
 from relgraph.backends.numba.elementary.table import EQUAL, TABLE
-from relgraph.backends.numba.translate import translate
+from relgraph.backends.numba.llvm_printer import printed
+from relgraph.backends.numba.schedules import FUSION, planned
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
+from relgraph.lowering.nests import nest_of
 from relgraph.ops.elementwise import Elementwise
 
 ROOT = Path(__file__).parents[2]
@@ -281,9 +283,8 @@ def test_exact_results():
 def test_a_loop_runs_on_vectors(name, dtype):
     arity = TABLE[name].arity if name in TABLE else 2
     xs = [make_input(f"x{i}", TensorType(dtype, ("n",))) for i in range(arity)]
-    source = rg.function(xs, Elementwise(name)(*xs), mode=None).source
-    text = re.search(r"^def rgk.*?(?=^#|^def main)", source, re.M | re.S)[0]
-    translation = translate(text, kernels.scalar)
+    _, (step,) = planned(rg.FunctionGraph(xs, [Elementwise(name)(*xs)]), FUSION)
+    translation = printed(nest_of(step.structure).functions("rgk"), kernels.scalar)
     module = machine.optimised(
         translation.text, [part.code for part in translation.scalars.values()]
     )
