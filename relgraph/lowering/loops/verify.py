@@ -181,17 +181,13 @@ class _Verifier:
             self.typed(c.next, c.var.dtype, inside, where)
 
     def totals(self, s: Loop) -> None:
-        """Check that what a loop with iterations apart carries are totals of one kind."""
-        kinds = set()
+        """Check that what a loop with iterations apart carries are totals."""
         for c in s.carried:
             op = self.values.get(c.next, c.next) if isinstance(c.next, Var) else c.next
             if not isinstance(op, Op) or op.op not in FOLDS or op.args.count(c.var) != 1:
                 raise self.error(f"an apart loop carries {c.var.name}, which is no total", s)
-            kinds.add(op.op)
             if _reads(s, c.var) != 1:
                 raise self.error(f"an apart loop reads the total {c.var.name}", s)
-        if len(kinds) > 1:
-            raise self.error("an apart loop carries totals of several kinds", s)
 
     # Scalars.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from relgraph.ir.op import Op
 from relgraph.lowering.kernels import Fold, Structure
 from relgraph.lowering.loops.builder import ONE, ZERO
-from relgraph.lowering.loops.nodes import START, STOP, Buffer, Function, Scalar, Var, const
+from relgraph.lowering.loops.nodes import START, STOP, Buffer, Function, Scalar, const
 from relgraph.lowering.nests.folds import (
     Folds,
     added,
@@ -34,7 +34,6 @@ from relgraph.ops.elementwise import Elementwise
 from relgraph.ops.reductions import Mean
 
 EVEN = 64  # a range whose results go past the cache begins at a multiple of this many elements
-PARTS = Var("parts", "int64")
 
 
 class Elements(Nest):
@@ -66,9 +65,9 @@ class Elements(Nest):
         self.folded = [
             parameter(f"r{i}", fold.dtype, self.sizes, kept) for i, fold in enumerate(s.folds)
         ]
-        sizes = (PARTS, *[self.sizes[g] for g in self.kept])
+        sizes = (STOP, *[self.sizes[g] for g in self.kept])
         self.parts = [Buffer(f"w{i}", self.total(f), sizes) for i, f in enumerate(s.folds)]
-        self.tops = {i: Buffer(f"u{i}", "float64", (PARTS,)) for i in self.pairs}
+        self.tops = {i: Buffer(f"u{i}", "float64", (STOP,)) for i in self.pairs}
         self.combined = len(self.parts) + len(self.tops) if self.partial else 0
         self.folds = Folds(self.builder, s.folds if self.inner else ())
         self.part: Scalar = ZERO

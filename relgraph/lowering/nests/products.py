@@ -13,7 +13,6 @@ from functools import partial
 from relgraph.lowering.kernels import Structure
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import START, STOP, Buffer, Function, Scalar, const
-from relgraph.lowering.nests.elements import PARTS
 from relgraph.lowering.nests.folds import Folds, added, cast, in_blocks, joined, mean, result
 from relgraph.lowering.nests.writer import FINISH, ROWS, Nest, parameter
 from relgraph.ops.elementwise import add, multiply
@@ -45,8 +44,8 @@ class MatrixProducts(Nest):
             parameter(f"g{i}", dtype, self.sizes, (False, True)) for i, dtype in enumerate(dtypes)
         ]
         totals = ["float64" if in_blocks(fold) else fold.dtype for fold in s.folds]
-        self.parts = [Buffer(f"w{i}", dtype, (PARTS,)) for i, dtype in enumerate(totals)]
-        rows = (PARTS, self.sizes[1])
+        self.parts = [Buffer(f"w{i}", dtype, (STOP,)) for i, dtype in enumerate(totals)]
+        rows = (STOP, self.sizes[1])
         self.part_rows = [Buffer(f"u{i}", dtype, rows) for i, dtype in enumerate(dtypes)]
         self.combined = len(self.parts) + len(self.part_rows)
 
