@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from relgraph.backends.cuda.loop_printer import Printer, kernel, name_of, size_of
-from relgraph.backends.cuda.primitives import group_reduce
 from relgraph.backends.cuda.source import Text
 from relgraph.lowering.loops.nodes import (
     Body,
@@ -58,7 +57,7 @@ def printed_for_block(function: Function, threads: int) -> Text:
     function : Function
         The function.
     threads : int
-        The threads of the block.
+        The threads of the block, a power of two.
 
     Raises
     ------
@@ -158,7 +157,7 @@ class _BlockPrinter(Printer):
         self.text.close()
         for c, join in zip(s.carried, joins, strict=True):
             assert join is not None
-            self.text.line(f"{c.var.name} = {self.joined(c.var, join[1])}")
+            self.joined(c.var, join[1])
         if stores:
             self.barrier()
 
@@ -170,12 +169,27 @@ class _BlockPrinter(Printer):
             return None
         return _JOINS.get(total.op)
 
-    def joined(self, total: Var, join: str) -> str:
-        """Return the total of all threads."""
-        name = f"joined_{len(self.text.names)}"
-        text = f"{total.dtype}({join})"
-        self.text.names[name] = group_reduce(text, total.dtype, self.threads)
-        return f"{name}({total.name})  # {join}"
+    def joined(self, total: Var, join: str) -> None:
+        """Write the total of all threads, which join theirs in pairs, in a fixed order."""
+        dtype, line = total.dtype, self.text.line
+        array, own = f"TOTALS_{dtype}", f"TOTALS_{dtype}[cuda.threadIdx.x]"
+        shared = f"    {array} = cuda.shared.array({self.threads}, {dtype})"
+        if shared not in self.text.lines:
+            self.text.lines.insert(0, shared)
+        line(f"{own} = {total.name}")
+        line(f"half = int64({self.threads // 2})")
+        self.barrier()
+        self.text.open("while half > 0:")
+        self.text.open("if cuda.threadIdx.x < half:")
+        line(f"value = {own}")
+        line(f"other = {array}[cuda.threadIdx.x + half]")
+        line(f"{own} = {dtype}({join})")
+        self.text.close()
+        self.barrier()
+        line("half = int64(half // 2)")
+        self.text.close()
+        line(f"{total.name} = {array}[0]")
+        self.barrier()
 
 
 def _stores(body: Body) -> Iterator[Store]:
