@@ -1,6 +1,7 @@
 """Loops and choices on the device: a kernel if the loop language has all their ops.
 
-Independent series run on a thread each, and all other loops on one thread.
+Independent series run on a thread each.  All other loops run on the threads of one block, which
+share what is done for each element of an array, or on one thread if arrays are small.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.block_printer import printed_for_block
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.loop_printer import printed
 from relgraph.backends.cuda.primitives import geometry
+from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.lowering.loops.batches import batched
 from relgraph.lowering.loops.build import FAILED, Array, Limits, LoopFunction, written_loop
-from relgraph.lowering.loops.nodes import Buffer, Loop, Node, Store
+from relgraph.lowering.loops.nodes import Buffer, Function, Loop, Node, Store
 from relgraph.lowering.loops.rules import Unsupported
 from relgraph.ops.loops import is_loop
 
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 # None of these numbers has been measured on a GPU.
 STATEMENTS = 2000  # which numba compiles in 10 s: 450 of a Kalman filter of 4 states take 2.5 s
 STACK = 64  # elements of an array in local memory, which the driver reserves for all threads
-ALONE = 256  # elements of an array for which one thread is not slower than NumPy on the CPU
 LIMITS = Limits(statements=STATEMENTS, stack=STACK)
 
 
@@ -47,11 +49,15 @@ def loop_call(node: Variable) -> LoopCall | None:
 class LoopCall:
     """An application of a loop on the device.
 
-    A call returns None if a check failed, or if one thread would take too long; then the op is
-    computed on the CPU, by its definition.
+    A call returns None if a check failed, or if there are no series, whose checks nothing would
+    make; then the op is computed on the CPU, by its definition.
 
     Attributes
     ----------
+    runs : {"series", "block", "thread"}
+        What runs the kernel: a thread for each series, a block, or one thread.
+    threads : int
+        The threads of a block.
     text : Text
         The kernel.
     checks : bool
@@ -63,11 +69,9 @@ class LoopCall:
         series = batched(loop)
         self.loop = loop if series is None else series
         function = self.loop.function
-        self.threads = 1 if series is None else geometry().threads
-        self.text = printed(function, 0 if series is None else self.threads)
+        self.runs, self.threads, self.text = _kernel(function, series is not None)
         last = function.body[-1]
         self._series = last.high if series is not None and isinstance(last, Loop) else None
-        self._sizes = [x.high for x in _nodes(function.body) if isinstance(x, Loop) and x.apart]
         status = function.arrays[-1]
         stores = [x for x in _nodes(function.body[1:]) if isinstance(x, Store)]
         self.checks = any([x.buffer is status for x in stores])
@@ -107,11 +111,19 @@ class LoopCall:
         return [run.empty(self.loop.sizes(x, integers), np.dtype(x.dtype)) for x in arrays]
 
     def _count(self, integers: Sequence[int]) -> int:
-        """Return how many threads have work; 0 if the CPU is to compute the loop."""
-        if self._series is not None:
-            return self.loop.size(self._series, integers) or 0
-        sizes = [self.loop.size(n, integers) or 0 for n in self._sizes]
-        return int(max(sizes, default=0) <= ALONE)
+        """Return the number of series, or 1."""
+        return 1 if self._series is None else self.loop.size(self._series, integers) or 0
+
+
+def _kernel(function: Function, series: bool) -> tuple[str, int, Text]:
+    """Return what runs a function, the threads of its block, and its kernel."""
+    threads = geometry().threads
+    if series:
+        return "series", threads, printed(function, threads)
+    try:
+        return "block", threads, printed_for_block(function, threads)
+    except Unsupported:
+        return "thread", 1, printed(function)
 
 
 def _nodes(x: Any) -> Iterator[Node]:

@@ -71,14 +71,11 @@ def printed(function: Function, threads: int = 0) -> Text:
     Unsupported
         If an op has no spelling on a GPU.
     """
-    text = Text(names={"bool_": np.bool_})
-    text.parameters = [(x.name, "int64") for x in function.integers]
-    text.parameters += [(_name(b), f"{b.dtype}[::1]") for b in function.arrays]
-    printer = _Printer(text)
-    for buffer in sorted(buffers_of(function.body) - set(function.arrays), key=_name):
-        count = max(prod([n.value for n in buffer.shape]), 1)  # type: ignore[attr-defined]
-        kind = "bool_" if buffer.dtype == "bool" else buffer.dtype
-        text.line(f"{_name(buffer)} = cuda.local.array({count}, {kind})")
+    text = kernel(function)
+    for b in sorted(buffers_of(function.body) - set(function.arrays), key=name_of):
+        kind = "bool_" if b.dtype == "bool" else b.dtype
+        text.line(f"{name_of(b)} = cuda.local.array({size_of(b)}, {kind})")
+    printer = Printer(text)
     if not threads:
         printer.body(function.body)
         return text
@@ -92,12 +89,27 @@ def printed(function: Function, threads: int = 0) -> Text:
     return text
 
 
-def _name(buffer: Buffer) -> str:
+def kernel(function: Function) -> Text:
+    """Return a kernel without statements, of the parameters of a function."""
+    text = Text(names={"bool_": np.bool_})
+    text.parameters = [(x.name, "int64") for x in function.integers]
+    text.parameters += [(name_of(b), f"{b.dtype}[::1]") for b in function.arrays]
+    return text
+
+
+def name_of(buffer: Buffer) -> str:
     """Return the name of a buffer, which no variable has."""
     return buffer.name.upper()
 
 
-class _Printer:
+def size_of(buffer: Buffer) -> int:
+    """Return the number of elements of a buffer on the stack, at least 1."""
+    return max(prod([n.value for n in buffer.shape]), 1)  # type: ignore[attr-defined]
+
+
+class Printer:
+    """Writes the statements that one thread runs."""
+
     def __init__(self, text: Text) -> None:
         self.text = text
         self.count = 0
@@ -105,10 +117,12 @@ class _Printer:
     # Statements.
 
     def body(self, body: Body) -> None:
+        """Write statements."""
         for statement in body:
             self.statement(statement)
 
     def statement(self, s: Statement) -> None:
+        """Write a statement."""
         if isinstance(s, Let):
             self.text.line(f"{s.var.name} = {self.expression(s.value)}")
         elif isinstance(s, Store):
@@ -136,6 +150,7 @@ class _Printer:
                 self.text.close()
 
     def loop(self, s: Loop) -> None:
+        """Write a loop over integers."""
         index = s.index.name
         low, high = self.scalar(s.low), self.scalar(s.high)
         self.start(s.carried)
@@ -147,6 +162,7 @@ class _Printer:
         self.text.close()
 
     def start(self, carried: Sequence[Carry]) -> None:
+        """Write the first values."""
         for c in carried:
             self.text.line(f"{c.var.name} = {self.expression(c.start)}")
 
@@ -159,6 +175,7 @@ class _Printer:
             self.text.line(f"{', '.join(names)} = {', '.join(values)}")
 
     def branch(self, body: Body, results: Sequence[Result], values: Sequence[Scalar]) -> None:
+        """Write one of two bodies, and the values at its end."""
         self.body(body)
         for r, value in zip(results, values, strict=True):
             self.text.line(f"{r.var.name} = {self.expression(value)}")
@@ -193,6 +210,7 @@ class _Printer:
         return expression(_row(x), names)
 
     def element(self, buffer: Buffer, at: Sequence[Scalar]) -> str:
+        """Return an element of an array without dimensions."""
         offset = "0"
         for k, (x, size) in enumerate(zip(at, buffer.shape, strict=True)):
             index = x.text if isinstance(x, Const) else self.scalar(x)
@@ -203,7 +221,7 @@ class _Printer:
             offset = f"({offset}) * {factor} + {index}" if "+" in offset else (
                 f"{offset} * {factor} + {index}"
             )  # fmt: skip
-        return f"{_name(buffer)}[{offset}]"
+        return f"{name_of(buffer)}[{offset}]"
 
 
 def _constant(x: Const) -> str:
@@ -233,4 +251,4 @@ def _is_supported(op: GraphOp, dtypes: tuple[str, ...], last: object) -> bool:
     return supported(apply(op, (*operands[: len(dtypes) - len(constant)], *constant)))
 
 
-__all__ = ["printed"]
+__all__ = ["Printer", "kernel", "name_of", "printed", "size_of"]

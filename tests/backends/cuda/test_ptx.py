@@ -292,6 +292,26 @@ def kalman(dtype):
     return [F, Q, P, H, m, ys], [series]
 
 
+def power_iteration(dtype):
+    A, x = rg.matrix("A", ("n", "n"), dtype=dtype), rg.vector("x", "n", dtype=dtype)
+
+    def step(i, x):
+        y = A @ x
+        return y / rg.sqrt(rg.sum(y * y))
+
+    return [A, x], [rg.fori_loop(0, 9, step, x)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_threads_of_a_block_wait_for_each_other(dtype, tmp_path):
+    (text,) = kernels(*power_iteration(dtype)).values()
+    assert_fits(text, tmp_path)
+    assert "%ctaid" not in text
+    assert "bar.sync" in text
+    assert ".shared" in text
+    assert ".local" not in text
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("loop", [recurrences, newton, edit_distances, kalman])
 def test_loops_compile_without_spills(loop, dtype, tmp_path):

@@ -68,7 +68,7 @@ MODEL = (np.array([[0.9, 0.1], [0.0, 0.8]]), np.array([1.0, 0.5]), np.zeros(2), 
 
 def test_a_kalman_filter_on_one_thread():
     call = call_of(compare(kalman, *MODEL, RNG.normal(size=9)))
-    assert call.threads == 1
+    assert call.runs == "thread"
     assert not call.checks
 
 
@@ -76,7 +76,7 @@ def test_a_kalman_filter_on_one_thread():
 def test_a_batch_of_kalman_filters_has_a_thread_for_each(length):
     shapes = [*map(np.shape, MODEL), ("n", length)]
     call = call_of(compare(batch_of_kalman, *MODEL, RNG.normal(size=(11, 6)), sizes=shapes))
-    assert call.threads > 1
+    assert call.runs == "series"
 
 
 def autoregression(loops, a, start, x):
@@ -87,7 +87,7 @@ def autoregression(loops, a, start, x):
 def test_recurrences_of_vectors_are_a_batch(series):
     arrays = np.float64(0.5), RNG.normal(size=series), RNG.normal(size=(4, series))
     f = compare(autoregression, *arrays, sizes=[(), ("n",), ("t", "n")])
-    assert call_of(f).threads > 1
+    assert call_of(f).runs == "series"
 
 
 def heat(loops, u):
@@ -98,18 +98,60 @@ def heat(loops, u):
     return loops.fori_loop(0, 3, step, u)
 
 
-def test_series_that_read_each_other_are_no_batch():
-    x = RNG.normal(size=21)
-    assert call_of(compare(heat, x)).threads == 1
+@pytest.mark.parametrize("n", [4, 31, 33, 70])
+def test_elements_that_read_each_other_run_on_a_block(n):
+    call = call_of(compare(heat, RNG.normal(size=n)))
+    assert call.runs == ("block" if n > 31 else "thread")
 
 
 def totalled(loops, x):
-    return loops.fori_loop(0, 3, lambda i, x: x * 0.5 + np.sum(x), x)
+    def step(i, state):
+        x, y = state
+        return x * 0.5 + np.sum(x * y), np.minimum(y, np.max(x)) - np.min(y)
+
+    return loops.fori_loop(0, 3, step, (x, x * 2.0))
 
 
-def test_series_that_add_each_other_up_are_no_batch():
-    x = RNG.normal(size=21)
-    assert call_of(compare(totalled, x, sizes=[("n",)])).threads == 1
+@pytest.mark.parametrize("n", [33, 300])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_totals_of_floats(n, dtype):
+    x = RNG.normal(size=n).astype(dtype)
+    f = compare(totalled, x, rtol=1e-4 if dtype == "float32" else 1e-11)
+    assert call_of(f).runs == "block"
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 21])
+def test_totals_of_named_sizes(n):
+    def program(loops, x):
+        return loops.fori_loop(0, 3, lambda i, x: x * 0.5 + np.sum(x) - np.prod(x), x)
+
+    assert call_of(compare(program, RNG.normal(size=n), sizes=[("n",)])).runs == "block"
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
+def test_totals_of_integers(dtype):
+    def program(loops, x):
+        def step(i, x):
+            if dtype == "bool":
+                return x ^ np.any(x[1:] & x[:-1])
+            return x % 7 + np.max(x) - (np.sum(x) % 5).astype(dtype)
+
+        return loops.fori_loop(0, 3, step, x)
+
+    x = RNG.integers(-9, 9, 40).astype(dtype)
+    assert call_of(compare(program, x)).runs == "block"
+
+
+def test_elements_that_one_thread_writes():
+    def program(loops, x):
+        def step(i, x):
+            x[i] = np.sum(x)
+            x[2 * i] += x[i]
+            return x + 1.0
+
+        return loops.fori_loop(0, 4, step, x)
+
+    assert call_of(compare(program, RNG.normal(size=40))).runs == "block"
 
 
 def newton(loops, x):
@@ -157,7 +199,7 @@ def batch_of_distances(loops, words, b):
 def test_series_with_arrays_of_their_own():
     words, b = RNG.integers(0, 4, (7, 5)), RNG.integers(0, 4, 12)
     call = call_of(compare(batch_of_distances, words, b, sizes=[("n", 5), (12,)]))
-    assert call.threads > 1
+    assert call.runs == "series"
     assert len(call.loop.scratch) > 0
 
 
@@ -168,7 +210,7 @@ def test_series_that_look_elements_up():
         return loops.scan(lambda _, p: ((), picked(loops, table, p)[0]), (), places)[1]
 
     f = compare(program, table, places, sizes=[("m",), ("n", 3)])
-    assert call_of(f).threads > 1
+    assert call_of(f).runs == "series"
     places[5, 1] = 4
     with pytest.raises(IndexError, match="out of bounds"):
         f(table, places)
@@ -200,7 +242,7 @@ def test_an_index_out_of_range_raises():
 def test_a_check_of_one_series_is_seen():
     x, places = rg.matrix("x", ("b", 3)), rg.vector("i", "b", dtype="int64")
     f = on_device([x, places], rg.scan(lambda c, p: ((), p[0][p[1]] * 2), (), (x, places))[1])
-    assert call_of(f).threads > 1
+    assert call_of(f).runs == "series"
     a, i = RNG.normal(size=(9, 3)), np.arange(9) % 3
     np.testing.assert_allclose(f(a, i).to_host(), a[np.arange(9), i] * 2)
     i[7] = 3
@@ -214,15 +256,6 @@ def test_no_series_at_all():
     ])  # fmt: skip
     (found,) = f(*MODEL, np.zeros((0, 3)))
     assert found.shape == (0, 3, 2)
-
-
-def test_wide_arrays_on_one_thread_are_computed_on_the_cpu(monkeypatch):
-    x = RNG.normal(size=300)
-    f = compare(totalled, x, sizes=[("n",)])
-    monkeypatch.setattr(LoopCall, "_made", None)  # no kernel can run
-    np.testing.assert_allclose(f(x)[0].to_host(), totalled(Plain, x))
-    with pytest.raises(TypeError):
-        f(x[:20])
 
 
 def test_a_loop_is_recorded_if_the_cpu_needs_no_status():

@@ -1,0 +1,207 @@
+"""The loop language as the text of a kernel that the threads of one block run together.
+
+Each thread runs all statements, but of the outermost loops whose iterations are apart it runs every
+n-th iteration, and the first thread alone writes what other statements store.  Between two barriers
+there are the stores of one such loop, those of the first thread, or none, so that no thread reads
+what another one writes at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from relgraph.backends.cuda.loop_printer import Printer, kernel, name_of, size_of
+from relgraph.backends.cuda.source import Text
+from relgraph.lowering.loops.nodes import (
+    Body,
+    Carry,
+    Const,
+    Function,
+    If,
+    Let,
+    Loop,
+    Op,
+    Statement,
+    Store,
+    Var,
+    While,
+    buffers_of,
+)
+from relgraph.lowering.loops.rules import Unsupported
+from relgraph.ops.elementwise import add, maximum, minimum, multiply
+
+WIDE = 32  # iterations for which the threads of a warp are faster than one; not measured
+SHARED = 48 << 10  # bytes of shared memory that every device has for a block
+BARRIER = "cuda.syncthreads()"
+
+# For each op of totals: the value of no terms, or None if the first value may be joined twice, and
+# the expression of two totals.
+_JOINS = {
+    "sum": ("0", "value + other"),
+    add: ("0", "value + other"),
+    multiply: ("1", "value * other"),
+    "max": (None, "value if value > other else other"),
+    "min": (None, "value if value < other else other"),
+    maximum: (None, "value if (value > other) | (value != value) else other"),
+    minimum: (None, "value if (value < other) | (value != value) else other"),
+}
+
+
+def printed_for_block(function: Function, threads: int) -> Text:
+    """Return a function of the loop language as a kernel of one block.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    threads : int
+        The threads of the block, a power of two.
+
+    Raises
+    ------
+    Unsupported
+        If it has no wide loop whose iterations are apart, too many arrays of its own, or an op
+        without a spelling on a GPU.
+    """
+    if not any(_is_wide(s) for s in _shared(function.body)):
+        raise Unsupported
+    text = kernel(function)
+    own = sorted(buffers_of(function.body) - set(function.arrays), key=name_of)
+    if sum([size_of(b) * np.dtype(b.dtype).itemsize for b in own]) > SHARED // 2:
+        raise Unsupported
+    for b in own:
+        kind = "bool_" if b.dtype == "bool" else b.dtype
+        text.line(f"{name_of(b)} = cuda.shared.array({size_of(b)}, {kind})")
+    _BlockPrinter(text, threads).body(function.body)
+    return text
+
+
+def _shared(body: Body) -> Iterator[Loop]:
+    """Yield the outermost loops whose iterations are apart."""
+    for s in body:
+        if isinstance(s, Loop) and s.apart:
+            yield s
+        elif isinstance(s, Loop):
+            yield from _shared(s.body)
+        elif isinstance(s, While):
+            yield from _shared((*s.head, *s.body))
+        elif isinstance(s, If):
+            yield from _shared((*s.then, *s.other))
+
+
+def _is_wide(s: Loop) -> bool:
+    return not isinstance(s.high, Const) or s.high.value >= WIDE
+
+
+class _BlockPrinter(Printer):
+    def __init__(self, text: Text, threads: int) -> None:
+        super().__init__(text)
+        self.threads = threads
+        self.within = False  # a loop whose iterations the threads share
+
+    def body(self, body: Body) -> None:
+        if self.within:
+            super().body(body)
+            return
+        stores: list[Statement] = []
+        for s in body:
+            if isinstance(s, Store):
+                stores.append(s)
+                continue
+            self.stored(stores)
+            self.statement(s)
+        self.stored(stores)
+
+    def barrier(self) -> None:
+        line = "    " * self.text.depth + BARRIER
+        if self.text.lines[-1:] != [line]:
+            self.text.lines.append(line)
+
+    def stored(self, stores: list[Statement]) -> None:
+        """Write the stores of the first thread."""
+        if not stores:
+            return
+        self.barrier()
+        self.text.open("if cuda.threadIdx.x == 0:")
+        super().body(tuple(stores))
+        self.text.close()
+        self.barrier()
+        stores.clear()
+
+    def loop(self, s: Loop) -> None:
+        joins = [self.join(s, c) for c in s.carried]
+        stores = any(_stores(s.body))
+        if self.within or not s.apart or (None in joins and not stores):
+            super().loop(s)  # all of it, by each thread
+            return
+        if None in joins:
+            raise Unsupported
+        index, high = s.index.name, self.scalar(s.high)
+        if stores:
+            self.barrier()
+        for c, join in zip(s.carried, joins, strict=True):
+            assert join is not None
+            start, (nothing, _) = self.scalar(c.start), join
+            if nothing is not None:
+                start = f"{start} if cuda.threadIdx.x == 0 else {c.var.dtype}({nothing})"
+            self.text.line(f"{c.var.name} = {start}")
+        self.text.line(f"{index} = int64({self.scalar(s.low)} + cuda.threadIdx.x)")
+        self.text.open(f"while {index} < {high}:")
+        self.within = True
+        self.body(s.body)
+        self.step(s.carried)
+        self.within = False
+        self.text.line(f"{index} = int64({index} + {self.threads})")
+        self.text.close()
+        for c, join in zip(s.carried, joins, strict=True):
+            assert join is not None
+            self.joined(c.var, join[1])
+        if stores:
+            self.barrier()
+
+    def join(self, s: Loop, c: Carry) -> tuple[str | None, str] | None:
+        """Return how totals of two threads are joined, or None if they cannot be."""
+        values = {x.var: x.value for x in s.body if isinstance(x, Let)}
+        total = values.get(c.next) if isinstance(c.next, Var) else c.next
+        if not isinstance(total, Op) or c.var.dtype not in ("float32", "float64", "int64"):
+            return None
+        return _JOINS.get(total.op)
+
+    def joined(self, total: Var, join: str) -> None:
+        """Write the total of all threads, which join theirs in pairs, in a fixed order."""
+        dtype, line = total.dtype, self.text.line
+        array, own = f"TOTALS_{dtype}", f"TOTALS_{dtype}[cuda.threadIdx.x]"
+        shared = f"    {array} = cuda.shared.array({self.threads}, {dtype})"
+        if shared not in self.text.lines:
+            self.text.lines.insert(0, shared)
+        line(f"{own} = {total.name}")
+        line(f"half = int64({self.threads // 2})")
+        self.barrier()
+        self.text.open("while half > 0:")
+        self.text.open("if cuda.threadIdx.x < half:")
+        line(f"value = {own}")
+        line(f"other = {array}[cuda.threadIdx.x + half]")
+        line(f"{own} = {dtype}({join})")
+        self.text.close()
+        self.barrier()
+        line("half = int64(half // 2)")
+        self.text.close()
+        line(f"{total.name} = {array}[0]")
+        self.barrier()
+
+
+def _stores(body: Body) -> Iterator[Store]:
+    for s in body:
+        if isinstance(s, Store):
+            yield s
+        elif isinstance(s, Loop):
+            yield from _stores(s.body)
+        elif isinstance(s, While):
+            yield from _stores((*s.head, *s.body))
+        elif isinstance(s, If):
+            yield from _stores((*s.then, *s.other))
+
+
+__all__ = ["printed_for_block"]
