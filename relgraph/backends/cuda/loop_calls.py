@@ -19,9 +19,11 @@ from relgraph.backends.cuda.primitives import geometry
 from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.lowering.loops.batches import batched
-from relgraph.lowering.loops.build import FAILED, Array, Limits, LoopFunction, written_loop
+from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.function import Array, LoopFunction
 from relgraph.lowering.loops.nodes import Buffer, Function, Loop, Node, Store
 from relgraph.lowering.loops.rules import Unsupported
+from relgraph.lowering.loops.writer import FAILED, Limits
 from relgraph.ops.loops import is_loop
 
 if TYPE_CHECKING:

@@ -16,7 +16,9 @@ from relgraph.backends.numba.calls import Layout
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TupleType
-from relgraph.lowering.loops.build import FAILED, LoopFunction, written_loop
+from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.function import LoopFunction
+from relgraph.lowering.loops.writer import FAILED
 from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, is_loop, repeated, scanned
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.op import GetItem
 from relgraph.lowering.kernels import Gather, Kernel, Step, reduced_axes
-from relgraph.lowering.loops.build import Array as LoopArray
+from relgraph.lowering.loops.function import Array as LoopArray
 from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot

@@ -12,8 +12,8 @@ from typing import Any
 
 from relgraph.errors import VerifyError
 from relgraph.ir.records import replace
-from relgraph.lowering.loops.build import Array, LoopFunction
 from relgraph.lowering.loops.builder import ZERO
+from relgraph.lowering.loops.function import Array, LoopFunction
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,

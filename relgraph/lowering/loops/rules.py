@@ -27,7 +27,7 @@ from relgraph.lowering.loops.values import (
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Outer
 from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.elementwise import Cast, Elementwise, add, multiply
+from relgraph.ops.elementwise import Cast, Elementwise, add, multiply, true_divide
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 from relgraph.ops.indexing.index import Index as IndexOp
@@ -472,7 +472,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
             for n in static:
                 count = b.mul(count, n)
             number = b.op(Cast(dtype.name), count, dtype=dtype.name)
-            total = b.op(w.true_divide, total, number, dtype=dtype.name)
+            total = b.op(true_divide, total, number, dtype=dtype.name)
         return total
 
     kept = [x.shape[a] for a in range(len(x.shape)) if a not in axes]

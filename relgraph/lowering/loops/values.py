@@ -145,6 +145,11 @@ def unaligned(*values: Value) -> frozenset[tuple[Buffer, bool]]:
     return frozenset([(buffer, False) for x in values for buffer, _ in x.reads])
 
 
+def reads(value: Value, buffer: Buffer) -> bool:
+    """Return True for an array that reads a buffer."""
+    return any([x is buffer for x, _ in value.reads])
+
+
 def stretched(value: Value, place: Index) -> Scalar:
     """Return the element of an operand that broadcasts, for an index of the result."""
     last = place[len(place) - len(value.shape) :]
@@ -152,4 +157,6 @@ def stretched(value: Value, place: Index) -> Scalar:
     return value.at([ZERO if one else i for one, i in zip(ones, last, strict=True)])
 
 
-__all__ = ["At", "Computed", "Index", "Stored", "Value", "Written", "stretched", "unaligned"]
+__all__ = [
+    "At", "Computed", "Index", "Stored", "Value", "Written", "reads", "stretched", "unaligned",
+]  # fmt: skip

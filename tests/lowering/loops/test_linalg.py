@@ -6,8 +6,9 @@ import pytest
 
 import relgraph as rg
 from relgraph.lowering.loops import interpreter
-from relgraph.lowering.loops.build import FAILED, has_function, written_loop
+from relgraph.lowering.loops.build import has_function, written_loop
 from relgraph.lowering.loops.nodes import Call, buffers_of
+from relgraph.lowering.loops.writer import FAILED
 from tests.lowering.loops.evaluation import machine, outcome, written
 
 DTYPES = ("float64", "float32", "int64")

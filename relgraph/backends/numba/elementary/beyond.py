@@ -35,7 +35,7 @@ def library_beyond(name: str, bound: float, x: Value, result: Value, *operands: 
     lanes = [n // 2 if kind.bits == 64 else n for n in LANES]
     args = [v.code for v in (x, result, *operands)]
     if scalar is None:
-        scalar = _scalar(module, full, name, bound, kind.type, len(args))
+        scalar = _scalar(module, full, name, bound, kind=kind.type, arity=len(args))
         for n in lanes:
             _vector(scalar, bound, ir.VectorType(kind.type, n))
     code = x.builder.call(scalar, args)
@@ -74,7 +74,7 @@ def _outside(builder: Any, x: Any, bound: float) -> Any:
     return builder.fcmp_ordered(">", builder.call(absolute, [x]), limit)
 
 
-def _scalar(module: Any, full: str, name: str, bound: float, kind: Any, arity: int) -> Any:
+def _scalar(module: Any, full: str, name: str, bound: float, *, kind: Any, arity: int) -> Any:
     function = _function(module, full, kind, arity)
     x, result, *operands = function.args
     operands = operands or [x]

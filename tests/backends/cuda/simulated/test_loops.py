@@ -6,7 +6,7 @@ import pytest
 import relgraph as rg
 from relgraph.backends.cuda.loop_calls import LoopCall
 from relgraph.errors import CaptureError
-from relgraph.lowering.loops import build
+from relgraph.lowering.loops import writer as build
 from relgraph.ops.loops import results_of
 from tests.api.loop_programs import Plain, leaves
 from tests.lowering.loops.programs import Program
