@@ -6,7 +6,7 @@ import pytest
 import relgraph as rg
 from relgraph.backends.cuda.loop_calls import LoopCall
 from relgraph.errors import CaptureError
-from relgraph.lowering.loops import writer as build
+from relgraph.lowering.loops import control
 from relgraph.ops.loops import results_of
 from tests.api.loop_programs import Plain, leaves
 from tests.lowering.loops.programs import Program
@@ -165,7 +165,7 @@ def newton(loops, x):
 def test_a_while_loop_that_goes_on_in_further_launches(monkeypatch):
     x = np.float64(2.0)
     assert call_of(compare(newton, x)).checks
-    monkeypatch.setattr(build, "ROUNDS", 2)
+    monkeypatch.setattr(control, "ROUNDS", 2)
     compare(newton, x)
 
 
