@@ -9,6 +9,7 @@ what another one writes at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
@@ -93,7 +94,10 @@ def _shared(body: Body) -> Iterator[Loop]:
 
 
 def _is_wide(s: Loop) -> bool:
-    return not isinstance(s.high, Const) or s.high.value >= WIDE
+    """Return True for a loop of many iterations, with those of the loops that it consists of."""
+    sizes = [x.high for x in _nest(s)]
+    known = [n.value for n in sizes if isinstance(n, Const)]
+    return len(known) < len(sizes) or prod(known) >= WIDE
 
 
 class _BlockPrinter(Printer):

@@ -96,7 +96,7 @@ def test_recurrences_of_vectors_are_a_batch(series):
     assert runs(f) == "series"
 
 
-@pytest.mark.parametrize("waits", [1, 8])
+@pytest.mark.parametrize("waits", [1, 100])
 def test_few_series_of_wide_arrays_run_on_a_block(monkeypatch, waits):
     monkeypatch.setattr(loop_calls, "WAITS", waits)
     arrays = np.float64(0.5), RNG.normal(size=(2, 40)), RNG.normal(size=(3, 2, 40))
@@ -126,6 +126,13 @@ def totalled(loops, x):
         return x * 0.5 + np.sum(x * y), np.minimum(y, np.max(x)) - np.min(y)
 
     return loops.fori_loop(0, 3, step, (x, x * 2.0))
+
+
+def test_elements_of_matrices_run_on_a_block():
+    def program(loops, x):
+        return loops.fori_loop(0, 2, lambda i, x: x + np.tanh(x).T * 0.5, x)
+
+    assert runs(compare(program, RNG.normal(size=(9, 9)))) == "block"
 
 
 @pytest.mark.parametrize("n", [33, 300])
