@@ -86,7 +86,7 @@ def test_one_matrix(name, n, dtype):
 @pytest.mark.parametrize(
     ("n", "shape"),
     [*[(n, shape) for n in (1, 2, 4, 7, 10) for shape in ((11,), (2, 3))],
-     *[(n, shape) for n in (2, 10) for shape in ((1,), (8,))], (33, (2, 3))],
+     *[(n, shape) for n in (2, 10) for shape in ((1,), (8,))], (8, (2, 3)), (33, (2, 3))],
 )  # fmt: skip
 @pytest.mark.parametrize("name", BUILD)
 def test_batches(name, n, shape):
