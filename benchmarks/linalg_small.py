@@ -134,7 +134,7 @@ def main() -> None:
     if path is not None:
         report = {
             "machine": machine(),
-            "versions": versions("numpy", "scipy", "jax"),
+            "versions": versions("numpy", "scipy", "numba", "jax"),
             "rows": rows,
         }
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
