@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
 LARGEST = 8  # rows, and columns of a right side, that are written out
-LARGEST_FACTOR = 5  # rows and columns of products of a batch that are written out
+# Rows and columns of products of a batch that are written out: 1,000 products of 6 rows take 43 us
+# so, and 32 by BLAS.
+LARGEST_FACTOR = 5
 MOST_IN_BLOCKS, FACTORS_IN_BLOCKS = 32, 16  # rows of a matrix of a batch, and if it is factored
 WIDE_FROM = 5  # columns of a right side from which matrices of a batch are not written out
 CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
