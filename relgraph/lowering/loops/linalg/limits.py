@@ -108,4 +108,7 @@ def fits(w: GraphWriter, operands: Sequence[Value]) -> Scalar | None:
     return test
 
 
-__all__ = ["fits", "flops", "is_compiled", "is_in_blocks", "is_small_product", "is_written_out"]
+__all__ = [
+    "CALLS", "fits", "flops", "is_by_blas", "is_compiled", "is_in_blocks",
+    "is_product_written_out", "is_small_product", "is_written_out",
+]  # fmt: skip
