@@ -1,4 +1,4 @@
-"""The CUDA backend on a GPU: correctness, bandwidth relative to a device copy, peers, launches.
+"""The CUDA backend on a GPU: correctness, bandwidth relative to a copy, peers, launches, loops.
 
     python benchmarks/cuda.py                # all of it, and results/cuda.json
     python benchmarks/cuda.py --quick        # smaller arrays, no peers
@@ -37,7 +37,7 @@ RESULTS = HERE / "results" / "cuda.json"
 TESTS = HERE.parent / "tests" / "backends" / "cuda" / "simulated"
 SUITES = (
     "programs", "device_arrays", "rows", "moves", "products", "extremes", "cumulative",
-    "elementwise", "reductions", "random_programs",
+    "elementwise", "reductions", "random_programs", "loops",
 )  # fmt: skip
 BUDGET = 420.0  # seconds
 PEERS = ("torch", "jax", "cupy")
@@ -55,6 +55,27 @@ def layer_norm(x: Any, g: Any, b: Any) -> Any:
     centred = x - np.mean(x, axis=1, keepdims=True)
     variance = np.mean(centred * centred, axis=1, keepdims=True)
     return centred / np.sqrt(variance + np.float32(1e-5)) * g + b
+
+
+def kalman(model: Any, state: Any, y: Any) -> Any:
+    """Return the next state of a Kalman filter of four states, and what it predicts.
+
+    Arrays may have an axis of series in front, as peers without a scan need it.
+    """
+    F, H, Q = model
+    m, P = state
+    m, P = (F @ m[..., None])[..., 0], F @ P @ F.swapaxes(-1, -2) + Q
+    PH = (P @ H[:, None])[..., 0]
+    gain = PH / ((PH @ H) + 1.0)[..., None]
+    error = (y - m @ H)[..., None]
+    return (m + gain * error, P - gain[..., None] * PH[..., None, :]), m
+
+
+# For each row of loops: the number of series and of steps.
+LOOPS = {
+    "Kalman filter, 1,000 series of 100 steps": (1000, 100),
+    "Kalman filter, 1 series of 1,000 steps": (1, 1000),
+}
 
 
 # For each row: its function, the shapes of its operands, and the required fraction of a copy.
@@ -364,6 +385,99 @@ def launches(clock: Clock) -> dict[str, float]:
     return found
 
 
+def filters(steps: int) -> tuple[list[Any], Any]:
+    """Return the inputs and the output of independent Kalman filters, in float64."""
+    F, Q, P = (rg.matrix(name, shape=(4, 4)) for name in "FQP")
+    H, m = rg.vector("H", shape=4), rg.vector("m", shape=4)
+    ys = rg.matrix("ys", shape=("n", steps))
+
+    def step(state: Any, y: Any) -> Any:
+        return kalman((F, H, Q), state, y)
+
+    _, predictions = rg.scan(lambda _, y: ((), rg.scan(step, (m, P), y)[1]), (), ys)
+    return [F, Q, P, H, m, ys], predictions
+
+
+def filter_arrays(series: int, steps: int) -> list[Any]:
+    """Return arrays for the inputs of the filters."""
+    rng = np.random.default_rng(4)
+    F = 0.9 * np.eye(4) + 0.1 * np.eye(4, k=1)
+    H = np.array([1.0, 0.0, 0.5, 0.0])
+    return [F, 0.1 * np.eye(4), np.eye(4), H, np.zeros(4), rng.normal(size=(series, steps))]
+
+
+def filtered(xp: Any, arrays: list[Any]) -> Any:
+    """Return the predictions with arrays of series, in NumPy's API."""
+    F, Q, P, H, m, ys = arrays
+    series, steps = ys.shape
+    state = xp.broadcast_to(m, (series, 4)), xp.broadcast_to(P, (series, 4, 4))
+    predictions = []
+    for k in range(steps):
+        state, prediction = kalman((F, H, Q), state, ys[:, k])
+        predictions.append(prediction)
+    return xp.stack(predictions, axis=1)
+
+
+def _jax_filters(arrays: list[Any]) -> Callable[[], Any]:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    held = [jax.device_put(x) for x in arrays]
+
+    @jax.jit
+    def run(*held: Any) -> Any:
+        F, Q, P, H, m, ys = held
+
+        def step(state: Any, y: Any) -> Any:
+            return kalman((F, H, Q), state, y)
+
+        return jax.vmap(lambda y: jax.lax.scan(step, (m, P), y)[1])(ys)
+
+    return lambda: run(*held)
+
+
+def filter_contenders(arrays: list[Any], missing: dict[str, str]) -> dict[str, Callable[[], Any]]:
+    """Return what computes the filters, by name."""
+    inputs, output = filters(arrays[-1].shape[1])
+    compiled = rg.function(inputs, output, target="cuda")
+    on_cpu = rg.function(inputs, output, target="cpu")
+    on_device = [moved(x, a) for x, a in zip(inputs, arrays, strict=True)]
+    calls: dict[str, Callable[[], Any]] = {
+        "relgraph": lambda: compiled(*on_device),
+        "relgraph on the CPU": lambda: on_cpu(*arrays),
+    }
+    if "jax" not in missing:
+        calls["jax.jit"] = _jax_filters(arrays)
+    if "cupy" not in missing:
+        import cupy
+
+        theirs = [cupy.asarray(x) for x in arrays]
+        calls["cupy"] = lambda: filtered(cupy, theirs)
+    return calls
+
+
+def loops_measured(clock: Clock, quick: bool) -> dict[str, Any]:
+    """Measure loops beside relgraph on the CPU and the peers that can run them."""
+    missing = missing_peers(quick)
+    found: dict[str, Any] = {}
+    for row, (series, steps) in LOOPS.items():
+        arrays = filter_arrays(*((min(series, 3), 4) if simulated() else (series, steps)))
+        calls = filter_contenders(arrays, missing)
+        result = rg.cuda.to_host(calls["relgraph"]())
+        close = np.allclose(result, filtered(np, arrays), rtol=1e-8, atol=1e-10)
+        windows: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(1 if simulated() else ROUNDS):
+            for name, call in calls.items():
+                windows[name].append(clock.seconds(call))
+        median = {name: statistics.median(times) for name, times in windows.items()}
+        ratios = {n: t / median["relgraph"] for n, t in median.items() if n != "relgraph"}
+        found[row] = {"agrees": bool(close), "seconds": median, "speed beside": ratios}
+        peers = "  ".join(f"{n} {r:.2f}" for n, r in ratios.items())
+        note = "" if close else "  WRONG"
+        print(f"{row:40} {median['relgraph'] * 1e6:9.1f} us  {peers}{note}", flush=True)
+    return found
+
+
 def gathered(clock: Clock, quick: bool) -> dict[str, float]:
     """Measure A @ x1 + ... + A @ x8 as written and rewritten."""
     n, k = (4, 2) if simulated() else (2048 if quick else 8192, 64)
@@ -399,6 +513,11 @@ def dry() -> None:
             f"{time.perf_counter() - begin:.1f} s",
             flush=True,
         )
+    for row, (_, steps) in LOOPS.items():
+        begin = time.perf_counter()
+        texts = rg.cuda.ptx(*filters(steps))
+        seconds = time.perf_counter() - begin
+        print(f"{row:40} {len(texts)} kernel, compiled in {seconds:.1f} s", flush=True)
     for name, why in missing_peers(False).items():
         print(f"{name}: {why}")
     print("dry run: no kernel was run and nothing was measured")
@@ -478,6 +597,7 @@ def main() -> None:
         ),
         "launch": lambda: launches(clock),
         "gather": lambda: gathered(clock, options.quick),
+        "loops": lambda: loops_measured(clock, options.quick),
         "correctness": lambda: correctness(BUDGET - (time.perf_counter() - begin)),
     }
     for name, part in parts.items():

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from scipy import special
+from ulp import UNIT
 
 import relgraph as rg
 from relgraph.backends.numba.elementary.table import TABLE
@@ -35,11 +36,15 @@ Array = Any
 LIBRARY: dict[str, Any] = {
     name: getattr(math, name)
     for name in (
-        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "erf", "erfc",
-        "sin", "cos", "tan",
+        "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "erf",
+        "erfc", "sin", "cos", "tan", "hypot",
     )
     if hasattr(math, name)
-} | {"power": math.pow, "cbrt": np.cbrt}  # fmt: skip
+} | {
+    "power": math.pow, "cbrt": np.cbrt, "arcsin": math.asin, "arccos": math.acos,
+    "arctan": math.atan, "arctan2": math.atan2, "arcsinh": math.asinh, "arccosh": math.acosh,
+    "arctanh": math.atanh,
+}  # fmt: skip
 PEERS: dict[str, Any] = {
     "erf": special.erf,
     "erfc": special.erfc,
@@ -57,6 +62,10 @@ def operands(name: str, dtype: str) -> list[Array]:
         x = np.exp(x)
     if name == "log1mexp":
         x = -x
+    if name in UNIT:
+        x = np.tanh(x)
+    if name == "arccosh":
+        x = 1 + np.exp(x)
     return [a.astype(dtype) for a in (x, rng.normal(size=COUNT))[: TABLE[name].arity]]
 
 

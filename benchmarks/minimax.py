@@ -200,6 +200,8 @@ def constants() -> list[Constant]:
         Constant("LOG10_E", 1 / mp.log(10), full(2)),
         Constant("PI", +mp.pi, full(3)),
         Constant("HALF_PI", mp.pi / 2, full(3)),
+        # Small multiples of its first part are exact.
+        Constant("QUARTER_PI_SHORT", mp.pi / 4, {"float32": (22, 24), "float64": (51, 53)}),
     ]
 
 
@@ -215,6 +217,20 @@ def _atanh_tail_5(z: Real) -> Real:
 def _scaled_erfcx(t: Real) -> Real:
     a = 1 / t - mpf("2.5")
     return mp.erfc(a) * mp.exp(a * a) / t
+
+
+def _odd(name: str, function: str, high: str, degrees: tuple[int, int]) -> Fit:
+    """Return the fit of an odd function that is near x, up to a number."""
+    f = getattr(mp, function)
+    return Fit(
+        name,
+        f"({function}(x) / x - 1) / x**2 of x**2, for abs(x) <= {high}",
+        lambda z: (f(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+        lambda z: z * mp.sqrt(z) / f(mp.sqrt(z)),
+        mpf("1e-9"),
+        mpf(high) ** 2 * mpf("1.0001"),
+        degrees,
+    )
 
 
 def fits() -> list[Fit]:
@@ -343,6 +359,15 @@ def fits() -> list[Fit]:
             mpf("0.84"),
             mpf("1.17"),
             (2, 4),
+        ),
+        *(
+            _odd(name, function, high, degrees)
+            for name, function, high, degrees in (
+                ("ASIN", "asin", "0.5", (5, 12)),
+                ("ATAN", "atan", "0.5", (5, 11)),
+                ("ASINH", "asinh", "0.5", (4, 11)),
+                ("SINH", "sinh", "1", (3, 7)),
+            )
         ),
     ]
 

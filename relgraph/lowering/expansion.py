@@ -12,15 +12,26 @@ functions", IMA J. Numer. Anal. 41 (2021): subtracting the largest element first
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ir.op import Op
+from relgraph.lowering.copies import owner
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.elementwise import Cast, Elementwise
-from relgraph.ops.reductions import LogSoftmax, LogSumExp, Softmax, Sum, Top, floating, reduced_axes
+from relgraph.ops.reductions import (
+    LogSoftmax,
+    LogSumExp,
+    Reduction,
+    Softmax,
+    Sum,
+    Top,
+    floating,
+    reduced_axes,
+)
 from relgraph.ops.shape import ExpandDims
 
 _SHORT = 4096  # elements up to which writing zeros first costs less than a call
@@ -87,6 +98,39 @@ def expanded(
     return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
 
 
+def reduced_once(graph: FunctionGraph) -> FunctionGraph:
+    """Return a graph in which no array is reduced twice, with the reduced axes and without them.
+
+    Results stay, since they share no memory.
+    """
+    results = set(map(owner, graph.outputs))
+    dropped = {
+        (type(node.op), node.op.params[0], node.inputs)
+        for node in graph
+        if isinstance(node.op, Reduction) and not node.op.params[1]
+    }
+
+    def is_repeated(node: Variable) -> bool:
+        op: Any = node.op
+        if node in results or not isinstance(op, Reduction) or not op.params[1]:
+            return False
+        return (type(op), op.params[0], node.inputs) in dropped
+
+    if not any(map(is_repeated, graph)):
+        return graph
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        if not is_repeated(node):
+            return apply(node.op, inputs)
+        axes = reduced_axes(node.op.params[0], node.ndim, node.op.name)
+        along = apply(type(node.op)(node.op.params[0], False), inputs)
+        return apply(ExpandDims(tuple([axis - node.ndim for axis in axes])), (along,))
+
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
 def joins_as_updates(graph: FunctionGraph) -> FunctionGraph:
     """Write short vectors that are joined as updates of an array of zeros.
 
@@ -141,4 +185,4 @@ def _finite(top: Variable) -> Variable:
     return _map("where", _map("isfinite", top), top, zero)
 
 
-__all__ = ["EXPANSIONS", "expanded", "is_flat", "joins_as_updates"]
+__all__ = ["EXPANSIONS", "expanded", "is_flat", "joins_as_updates", "reduced_once"]

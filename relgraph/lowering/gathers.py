@@ -1,7 +1,8 @@
-"""Gathers: elements of a vector at the indices in an array, read inside the kernel that uses them.
+"""Gathers: elements of an array at indices in arrays, read inside the kernel that uses them.
 
-Kernels do not check indices.  The program computes the largest index beforehand and compares it
-with the size of the vector.  It reads indices as unsigned numbers, so a negative one is too large.
+There is an array of indices for each axis.  Kernels do not check indices.  The program computes the
+largest index along each axis beforehand and compares it with the size.  It reads indices as
+unsigned numbers, so a negative one is too large.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from relgraph.ops.reductions import Top
 
 
 def is_gather(node: Variable) -> bool:
-    """Return True if a node reads elements of a vector at the indices in an array."""
-    if not isinstance(node.op, Index) or node.op.params[0] != (("array",),):
+    """Return True if a node reads elements of an array at indices in arrays.
+
+    The sizes of axes after the first one are constants.
+    """
+    if not isinstance(node.op, Index) or any(part != ("array",) for part in node.op.params[0]):
         return False
-    vector, indices = node.inputs
-    return vector.ndim == 1 and vector.type.layout == "dense" and indices.dtype.kind in "iu"
+    array, *indices = node.inputs
+    if array.ndim != len(indices) or array.type.layout != "dense":
+        return False
+    known = all([isinstance(n, int) for n in array.type.shape[1:]])
+    return known and all([x.dtype.kind in "iu" for x in indices])
 
 
 def furthest(indices: Variable) -> Variable:

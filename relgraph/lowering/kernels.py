@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
-from relgraph.ir.node import Constant, Variable, apply
+from relgraph.ir.node import Constant, Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.records import record
 from relgraph.lowering.refs import Ref, Slots, dtype_name
@@ -115,7 +115,7 @@ class Structure:
         elements (None if it is known only at run time) and the axis of the array.  Empty for any
         other array, whose elements are contiguous in the order of the loops.
     tables
-        The dtypes of the vectors that gathers read; these operands follow the arrays.
+        The dtypes of the arrays that gathers read; these operands follow the others.
     targets
         For each of ``stored``, the part of an array that it is written to; None for an array of its
         own.  Empty if each has an array of its own.
@@ -147,17 +147,24 @@ class Structure:
 
 @record(eq=False)
 class Gather:
-    """A gather in a kernel.
+    """The indices of a gather in a kernel along one axis.
 
     Attributes
     ----------
-    node, furthest
-        The gather, and its largest index.
+    node
+        The gather, or an update.
+    array, axis
+        The array, and its axis.
+    indices, furthest
+        The indices, and the largest one.
     places
         The index of the array operand that holds the indices.
     """
 
     node: Variable
+    array: Variable
+    axis: int
+    indices: Variable
     furthest: Variable
     places: int
 
@@ -190,7 +197,7 @@ class Kernel:
     repeated
         The scalars that it computes again, as other kernels may too.
     tables
-        The vectors that gathers read.
+        The arrays that gathers read.
     gathers
         Its gathers.
     updates
@@ -460,15 +467,23 @@ class _Builder:
         op = bare(node.op) if is_scan(node) else node.op
         self.rows.append(Statement(op, refs, dtype_name(node)))
 
-    def _gathered(self, node: Variable) -> tuple[Ref, Ref]:
-        """Return the operands of a gather; vectors of one size share the array of indices."""
-        vector, indices = node.inputs
-        (size,) = vector.type.shape
-        table = self.tables.setdefault(vector, len(self.tables))
-        key = (indices, vector if size is None else size)
-        index = self.arrays.setdefault(key, len(self.arrays))
-        self.gathers.append(Gather(node, self.regions.furthest[node], index))
-        return Ref("table", table, dtype_name(vector)), Ref("array", index, dtype_name(indices))
+    def _gathered(self, node: Variable) -> tuple[Ref, ...]:
+        """Return the operands of a gather: its array, the first indices, then sizes and indices.
+
+        Axes of one size share the array of indices.
+        """
+        array, *indices = node.inputs
+        table = self.tables.setdefault(array, len(self.tables))
+        refs = [Ref("table", table, dtype_name(array))]
+        for axis, (x, size) in enumerate(zip(indices, array.type.shape, strict=True)):
+            if axis:
+                refs.append(self._ref(constant(size, dtype="int64"), False))
+            key = (x, array if size is None else size)
+            place = self.arrays.setdefault(key, len(self.arrays))
+            furthest = self.regions.furthest[node][axis]
+            self.gathers.append(Gather(node, array, axis, x, furthest, place))
+            refs.append(Ref("array", place, dtype_name(x)))
+        return tuple(refs)
 
     def _ref(self, x: Variable, literal: bool) -> Ref:
         if x in self.row_of:

@@ -48,7 +48,7 @@ class Fusion:
         The largest weight of a scalar that every kernel computes again instead of reading it.  Such
         a scalar depends on scalar inputs only, and a loop over an array needs it.
     gathers
-        Whether kernels read elements of a vector at the indices in an array.
+        Whether kernels read elements of an array at indices in arrays.
     """
 
     maps: Callable[[Variable], bool]
@@ -78,11 +78,11 @@ class Regions:
         For each node, "map" (an elementwise op or a gather), "reduce", "call" or "leaf".
     operands, users
         For each node, the nodes that it reads, and those that read it.  A gather also reads its
-        largest index.
+        largest indices.
     outputs
         The outputs of the graph.
     furthest
-        Maps each gather to the node of its largest index.
+        Maps each gather to the nodes of its largest index along each axis.
     repeated
         The scalars that every kernel computes again.
     stage
@@ -92,13 +92,14 @@ class Regions:
     def __init__(self, graph: FunctionGraph, fusion: Fusion) -> None:
         self.fusion = fusion
         gathers = [x for x in graph if is_gather(x)] if fusion.gathers else []
-        self.furthest = {x: furthest(x.inputs[1]) for x in gathers}
-        self.order = toposort([*self.furthest.values(), *graph.outputs])
+        self.furthest = {x: tuple(map(furthest, x.inputs[1:])) for x in gathers}
+        largest = [x for each in self.furthest.values() for x in each]
+        self.order = toposort([*largest, *graph.outputs])
         self.place = {node: i for i, node in enumerate(self.order)}
         self.role = [self._role(node) for node in self.order]
         self.operands = [[self.place[x] for x in node.inputs] for node in self.order]
         for node, most in self.furthest.items():
-            self.operands[self.place[node]].append(self.place[most])
+            self.operands[self.place[node]] += [self.place[x] for x in most]
         self.users: list[list[int]] = [[] for _ in self.order]
         for i, operands in enumerate(self.operands):
             for j in operands:
@@ -140,7 +141,7 @@ class Regions:
         if isinstance(array, Constant) or array.type.shape != shape:
             return False
         reader = self.order[j]
-        table = reader in self.furthest and array is not reader.inputs[1]
+        table = reader in self.furthest and array not in reader.inputs[1:]
         return not (table and None in array.type.shape)
 
     def _repeated(self) -> set[int]:

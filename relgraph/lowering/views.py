@@ -7,6 +7,7 @@ it is, and with which step, before the program runs.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from relgraph.ir.node import Variable
@@ -18,6 +19,7 @@ from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
 
 _DEEPEST = 16  # the longest chain of views that is read in place
+_CLOSE = 4  # elements of a constant stride, such as that of a channel of pixels
 
 
 @record
@@ -198,9 +200,20 @@ class Operand:
         for group in groups:
             if group and self.spans(group[0]):
                 array_axis = group[-1] + self.offset
-                along = self.along[array_axis]
-                strides.append((along.step if along.axis == -1 else None, array_axis))
+                strides.append((self._step(self.along[array_axis]), array_axis))
         return tuple(strides)
+
+    def _step(self, along: Along) -> int | None:
+        """Return the stride of an axis if it is known for all sizes, or constant and short."""
+        assert along.axis is not None
+        if along.axis == -1:
+            return along.step
+        below = root(self.x)
+        inner = [n for n in below.type.shape if n != 1][along.axis + 1 :]
+        if isinstance(below.op, AsGiven) or not all([isinstance(n, int) for n in inner]):
+            return None
+        step = along.step * prod(inner)
+        return step if abs(step) <= _CLOSE else None
 
 
 def _viewed(node: Variable, below: tuple[Along, ...]) -> tuple[Along, ...]:

@@ -236,12 +236,14 @@ def histogram(
             {"edges": edges.type},
             "Declare the size of the array of edges.",
         )
-    place = subtract(searchsorted(edges, x, "right"), 1)
     first, last = index(edges, 0), index(edges, -1)
-    place = elementwise.minimum(place, count - 2)
     inside = elementwise.logical_and(
         elementwise.greater_equal(x, first), elementwise.less_equal(x, last)
     )
+    if np.ndim(bins):
+        place = elementwise.minimum(subtract(searchsorted(edges, x, "right"), 1), count - 2)
+    else:
+        place = _place(elementwise.where(inside, x, first), edges, count - 1)
     place = elementwise.where(inside, place, count - 1)  # an additional bin for the others
     w = None if weights is None else ravel(_of_shape(weights, a))
     counts = index(_counted(place, w, count, "histogram"), slice(None, -1))
@@ -250,6 +252,22 @@ def histogram(
         shares = elementwise.true_divide(counts, cast(diff(edges), "float64"))
         return elementwise.true_divide(shares, reductions.sum(counts)), edges
     return counts, edges
+
+
+def _place(x: Variable, edges: Variable, count: int) -> Variable:
+    """Return the interval of each element, of equal width, as NumPy finds it.
+
+    Rounding may put an element that is close to an edge on the wrong side of it.
+    """
+    first, last = index(edges, 0), index(edges, -1)
+    share = elementwise.true_divide(subtract(x, first), subtract(last, first))
+    place = cast(elementwise.multiply(share, float(count)), "int64")
+    place = elementwise.maximum(elementwise.minimum(place, count - 1), 0)
+    place = subtract(place, cast(elementwise.less(x, take(edges, place)), "int64"))
+    after = elementwise.greater_equal(x, take(edges, elementwise.add(place, 1)))
+    beyond = elementwise.logical_and(after, elementwise.less(place, count - 1))
+    found: Variable = elementwise.add(place, cast(beyond, "int64"))
+    return found
 
 
 def _of_shape(weights: Any, a: Any) -> Variable:

@@ -222,6 +222,18 @@ def test_a_scan_within_a_scan():
     check(program, RNG.normal(size=(2, 70)), LONG)
 
 
+def test_an_inner_scan_without_iterations():
+    def program(L, xs, rows):
+        def series(total, parts):
+            x, row = parts
+            inner, _ = L.scan(lambda c, y: (c + y, c * x), x, row)
+            return total + inner, inner
+
+        return L.scan(series, 0.0, (xs, rows))
+
+    check(program, V3, np.zeros((3, 0)), sizes=["known"])
+
+
 def test_a_while_loop_within_a_scan():
     def program(L, xs):
         def root(count, a):

@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import math
 import re
 import sys
 from functools import cache
@@ -15,10 +16,12 @@ import pytest
 import relgraph as rg
 from relgraph.backends.numba import kernels, machine
 from relgraph.backends.numba.elementary import circular, coefficients
-from relgraph.backends.numba.elementary.table import TABLE
-from relgraph.backends.numba.translate import translate
+from relgraph.backends.numba.elementary.table import EQUAL, TABLE
+from relgraph.backends.numba.llvm_printer import printed
+from relgraph.backends.numba.schedules import FUSION, planned
 from relgraph.ir.node import make_input
 from relgraph.ir.types import TensorType
+from relgraph.lowering.nests import nest_of
 from relgraph.ops.elementwise import Elementwise
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +80,7 @@ def special(dtype):
         88.72283, 87.33654, 103.972, 104.5, 128.0, 126.0, 149.0, 150.0, 151.0, 16.6, 9.01, 20.0,
         709.782712893384, 708.3964, 745.1332, 746.0, 1024.0, 1022.0, 1074.0, 1075.0, 1076.0,
         10.05, 10.25, 26.55, 27.22, 27.375, 3.9, 4.0, 5.92, 6.0, 2.0**24, 2.0**53, 1e30,
+        1 / 3, 2.0**14, 2.0**30, 2.0**60, 2.0**500, 89.41598, 89.6, 710.4758600739439, 710.6,
     ]  # fmt: skip
     with np.errstate(over="ignore"):
         x = np.array(numbers).astype(dtype)
@@ -178,6 +182,89 @@ def test_large_angles(dtype):
             assert error <= limit, (name, a)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("arcsin", [1, -1, -0.0, 1.5, -2, np.inf, np.nan],
+         [np.pi / 2, -np.pi / 2, -0.0, np.nan, np.nan, np.nan, np.nan]),
+        ("arccos", [1, -1, 0.0, -0.0, 1.5, -np.inf],
+         [0.0, np.pi, np.pi / 2, np.pi / 2, np.nan, np.nan]),
+        ("arctan", [np.inf, -np.inf, 1, -1, -0.0, np.nan],
+         [np.pi / 2, -np.pi / 2, np.pi / 4, -np.pi / 4, -0.0, np.nan]),
+        ("arccosh", [1, 0.5, -2, np.inf, np.nan], [0.0, np.nan, np.nan, np.inf, np.nan]),
+        ("arcsinh", [np.inf, -np.inf, -0.0, np.nan], [np.inf, -np.inf, -0.0, np.nan]),
+        ("arctanh", [1, -1, 1.5, -np.inf, -0.0], [np.inf, -np.inf, np.nan, np.nan, -0.0]),
+        ("sinh", [np.inf, -np.inf, -0.0, np.nan], [np.inf, -np.inf, -0.0, np.nan]),
+        ("cosh", [np.inf, -np.inf, -0.0, np.nan], [np.inf, np.inf, 1.0, np.nan]),
+    ],
+)  # fmt: skip
+def test_inverses_and_hyperbolic_functions_at_their_ends(name, arguments, expected, dtype):
+    result = results(np.array(arguments * 4, dtype))[name]
+    expected = np.array(expected * 4, dtype)
+    np.testing.assert_array_equal(result, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(result)[numbers], np.signbit(expected)[numbers])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_angles_and_lengths_of_zeros_and_infinities(dtype):
+    ends = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan], dtype)
+    y, x = np.repeat(ends, ends.size), np.tile(ends, ends.size)
+    found = results(y, x)
+    for name, function in (("arctan2", math.atan2), ("hypot", math.hypot)):
+        expected = np.array([function(a, b) for a, b in zip(y, x, strict=True)]).astype(dtype)
+        np.testing.assert_array_equal(found[name], expected)
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(
+            np.signbit(found[name])[numbers], np.signbit(expected)[numbers]
+        )
+
+
+def test_angles_and_lengths_beside_mpmath():
+    rng = np.random.default_rng(11)
+    sizes = np.ldexp(rng.uniform(1, 2, (2, 400)), rng.integers(-1074, 1024, (2, 400)))
+    near = np.exp(rng.normal(size=(2, 400)))
+    y, x = np.concatenate([sizes, near], axis=1) * rng.choice([-1.0, 1.0], (2, 800))
+    found = results(y, x)
+    for name in ("arctan2", "hypot"):
+        for a, b, value in zip(y, x, found[name], strict=True):
+            expected = ulp.exact(name, [float(a), float(b)])
+            if abs(expected) >= np.finfo(float).max:
+                continue
+            unit = mpmath.mpf(float(np.spacing(abs(float(expected)))))
+            error = abs(expected - mpmath.mpf(float(value))) / unit
+            assert error <= TABLE[name].float64, (name, a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_remainders_and_whole_quotients_equal_those_of_numpy(dtype):
+    xs = [make_input(f"x{i}", TensorType(dtype, ("n",))) for i in range(2)]
+    ends = special(np.dtype(dtype).type)
+    rng = np.random.default_rng(13)
+    quotients = rng.integers(1, 2**40, 20_000)
+    divisors = rng.normal(size=20_000).astype(dtype)
+    multiples = (quotients * divisors).astype(dtype)
+    random = [ulp.random_numbers(np.dtype(dtype).type, 20_000, seed) for seed in (17, 19)]
+    cases = [
+        (np.repeat(ends, ends.size), np.tile(ends, ends.size)),
+        (multiples, divisors),
+        (np.nextafter(multiples, np.dtype(dtype).type(0)), divisors),
+        tuple(random),
+    ]
+    for name in EQUAL:
+        run = rg.function(xs, Elementwise(name)(*xs), mode=None)
+        for a, b in cases:
+            with np.errstate(all="ignore"):
+                expected = getattr(np, name)(a, b)
+            result = run(a, b)
+            np.testing.assert_array_equal(result, expected)
+            numbers = ~np.isnan(expected)
+            np.testing.assert_array_equal(
+                np.signbit(result)[numbers], np.signbit(expected)[numbers]
+            )
+
+
 def test_exact_results():
     x = np.array([2.0**k for k in range(-1074, 1024)])
     found = results(x)
@@ -192,12 +279,12 @@ def test_exact_results():
 
 @pytest.mark.skipif("+avx2" not in machine.processor()[1], reason="no vectors of 256 bits")
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", [*TABLE, *EQUAL])
 def test_a_loop_runs_on_vectors(name, dtype):
-    xs = [make_input(f"x{i}", TensorType(dtype, ("n",))) for i in range(TABLE[name].arity)]
-    source = rg.function(xs, Elementwise(name)(*xs), mode=None).source
-    text = re.search(r"^def rgk.*?(?=^#|^def main)", source, re.M | re.S)[0]
-    translation = translate(text, kernels.scalar)
+    arity = TABLE[name].arity if name in TABLE else 2
+    xs = [make_input(f"x{i}", TensorType(dtype, ("n",))) for i in range(arity)]
+    _, (step,) = planned(rg.FunctionGraph(xs, [Elementwise(name)(*xs)]), FUSION)
+    translation = printed(nest_of(step.structure).functions("rgk"), kernels.scalar)
     module = machine.optimised(
         translation.text, [part.code for part in translation.scalars.values()]
     )

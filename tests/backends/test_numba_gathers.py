@@ -136,3 +136,31 @@ def test_vectors_of_one_size_share_the_places():
         assert f(x, y, z, where) == pytest.approx(expected, rel=1e-12)
     with pytest.raises(IndexRangeError):
         f(x, y, z, np.full(3, 7))
+
+
+def test_an_array_of_indices_for_each_axis():
+    rng = np.random.default_rng(8)
+    x = rg.tensor("x", shape=("n", 5, 3))
+    i, j, k = [rg.tensor(name, ("m", "l"), "int64") for name in "ijk"]
+    row = rg.tensor("row", (1, "l"), "int32")
+    f = rg.function([x, i, j, k], 2 * x[i, j, k] + x[i, j, i])
+    g = rg.function([x, i, row], rg.exp(x[i, row, row]))
+    assert "index" not in f.source.split("def main")[1]
+    a = rng.normal(size=(4, 5, 3))
+    at = [rng.integers(-n, n, size=(6, 7)) for n in (3, 5, 3)]
+    np.testing.assert_array_equal(f(a, *at), 2 * a[tuple(at)] + a[at[0], at[1], at[0]])
+    across = rng.integers(-3, 3, size=(1, 7)).astype("int32")
+    np.testing.assert_allclose(g(a, at[0], across), np.exp(a[at[0], across, across]), rtol=1e-15)
+
+
+@pytest.mark.parametrize(("axis", "place"), [(0, 4), (0, -5), (1, 5), (1, -6), (2, 3)])
+def test_an_index_out_of_range_along_any_axis(axis, place):
+    x = rg.tensor("x", shape=(4, 5, 3))
+    indices = [rg.tensor(name, ("m",), "int64") for name in "ijk"]
+    f = rg.function([x, *indices], x[tuple(indices)] + 1)
+    at = [np.zeros(2, int) for _ in range(3)]
+    at[axis][1] = place
+    size = (4, 5, 3)[axis]
+    message = f"index {place} is out of bounds for axis {axis} with size {size}"
+    with pytest.raises(IndexError, match=message):
+        f(np.zeros((4, 5, 3)), *at)

@@ -47,46 +47,37 @@ def test_source_is_readable_and_stable():
 SOURCE = """\
 def rgk(
     start, stop, n0, rows,
-    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[parts],
+    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[stop],
 ):
-    c_float64_0 = c_float64[0]
-    for b in range(start, stop):
-        first = b * rows
-        last = min(first + rows, n0)
-        a0 = 0.0
-        e0 = 0.0
-        for k in range(first, last, 1024):
-            p0 = float64(0)
-            for i in range(k, min(k + 1024, last)):
-                v0 = x0[i]
-                v1 = x1[i]
-                t0 = exp(v0)
-                t1 = t0 * v1
-                t2 = t1 + c_float64_0
-                p0 = add_any_order(p0, t2)
-            y0 = p0
-            s0 = a0 + y0
-            d0 = s0 - a0
-            e0 = e0 + ((a0 - (s0 - d0)) + (y0 - d0))
-            a0 = s0
-        z0 = a0 + e0 if e0 == e0 else a0
-        w0[b] = z0
+    e1 = c_float64[0]
+    for b1 in range(start, stop):
+        v1 = b1 * rows
+        v3 = min(v1 + rows, n0)
+        c1, c2 = 0.0, 0.0
+        for k1 in range(v1, v3, 1024):
+            c3 = 0.0
+            for i1 in range(min(1024, v3 - k1)):
+                v6 = k1 + i1
+                e2 = x0[v6]
+                e3 = x1[v6]
+                c3 = c3 + ((exp(e2) * e3) + e1)
+            v11 = c1 + c3
+            v12 = v11 - c1
+            c1, c2 = v11, c2 + ((c1 - (v11 - v12)) + (c3 - v12))
+        w0[b1] = select(c2 == c2, c1 + c2, c1)
 
 
 def rgk_finish(
     start, stop, n0, rows,
-    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[parts],
+    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[stop],
 ):
-    a0 = 0.0
-    e0 = 0.0
-    for b in range(start, stop):
-        y0 = w0[b]
-        s0 = a0 + y0
-        d0 = s0 - a0
-        e0 = e0 + ((a0 - (s0 - d0)) + (y0 - d0))
-        a0 = s0
-    z0 = a0 + e0 if e0 == e0 else a0
-    r0[0] = z0
+    c1, c2 = 0.0, 0.0
+    for b1 in range(start, stop):
+        e1 = w0[b1]
+        v1 = c1 + e1
+        v2 = v1 - c1
+        c1, c2 = v1, c2 + ((c1 - (v1 - v2)) + (e1 - v2))
+    r0[0] = select(c2 == c2, c1 + c2, c1)
 
 
 # sum(exp(x) * y + 2)

@@ -1,6 +1,5 @@
 """Kernels that pass over each row several times: what they hold, and that they compute it."""
 
-import re
 from functools import partial
 
 import numpy as np
@@ -126,7 +125,7 @@ def test_dear_values_are_kept_in_the_result_that_is_written_last():
     x = rows()
     e = exp(sin(x) * 2.0)
     f = function([x], e / reductions.sum(e, axis=-1, keepdims=True))
-    assert len(re.findall(r"^ +t\d+ = exp", f.source, re.MULTILINE)) == 1
+    assert f.source.split("# ")[0].count("exp(") == 1
     assert f.source.count("empty(") == 1
     a = normals((3, 1100))
     expected = np.exp(np.sin(a) * 2)

@@ -137,7 +137,7 @@ def test_a_gather_is_no_call_where_kernels_gather():
 def test_the_largest_index_is_computed_before_a_gather():
     i = rg.tensor("i", ("k",), "int64")
     regions = regions_of(v[i], gathers=True)
-    (largest,) = regions.furthest.values()
+    ((largest,),) = regions.furthest.values()
     assert regions.stage[regions.place[largest]] < regions.stage[regions.place[v[i]]]
 
 

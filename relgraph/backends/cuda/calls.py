@@ -1,4 +1,4 @@
-"""Device versions of ops that are not loop nests: views, products, joins, gathers, scatters.
+"""Device versions of ops that are not loop nests: views, products, joins, gathers, scatters, loops.
 
 Ops without a function here run on the CPU.
 """
@@ -23,6 +23,7 @@ from relgraph.backends.cuda.indexed import (
     taken_axis,
 )
 from relgraph.backends.cuda.libraries import library_call
+from relgraph.backends.cuda.loop_calls import loop_call
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, strided_copy
 from relgraph.backends.cuda.products import product
 from relgraph.backends.failures import failure
@@ -36,9 +37,10 @@ from relgraph.ops.indexing.expression import numpy_key
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import AddIndex, SetIndex
 from relgraph.ops.linalg.structured import Diagonal
+from relgraph.ops.loops import is_loop
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Argmax, Argmin
-from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
+from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -74,6 +76,10 @@ def device_call(node: Variable) -> DeviceCall | None:
         return _indexed(node)
     if isinstance(op, SetIndex) and not _has_arrays(op) and _same_dtype(node):
         return lambda run: _replaced(run, node)
+    if isinstance(op, Dim):
+        return lambda run: _size(run, node)
+    if is_loop(node):
+        return loop_call(node)
     return library_call(node)
 
 
@@ -96,6 +102,12 @@ def _indexed(node: Variable) -> DeviceCall | None:
 
 def _same_dtype(node: Variable) -> bool:
     return node.inputs[0].dtype == node.inputs[1].dtype
+
+
+def _size(run: Run, node: Variable) -> None:
+    """Compute a size on the CPU, which knows it without the array."""
+    op: Any = node.op
+    run.host[node] = np.int64(run.shapes[node.inputs[0]][op.params[0]])
 
 
 def _item(run: Run, node: Variable) -> DeviceArray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from relgraph.backends.cuda.arrays import (
 from relgraph.backends.cuda.calls import device_call
 from relgraph.backends.cuda.expansion import expanded
 from relgraph.backends.cuda.launches import Launcher, step_launcher
+from relgraph.backends.cuda.loop_calls import LoopCall
 from relgraph.backends.cuda.movement import contiguous
 from relgraph.backends.cuda.places import targets, write
 from relgraph.backends.cuda.recording import Recorded
@@ -40,7 +41,7 @@ from relgraph.ir.node import Constant, Input, Variable
 from relgraph.ir.printing import pprint
 from relgraph.ir.records import replace
 from relgraph.lowering.buffers import last_reads
-from relgraph.lowering.kernels import Call, schedule, without_assumptions
+from relgraph.lowering.kernels import Call, Step, schedule, without_assumptions
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.sizes import Check, Sizes, Term
@@ -231,8 +232,11 @@ class CudaProgram(Program):
         texts: dict[str, None] = {}
         for i, step in enumerate(self.steps):
             if isinstance(step, Call):
-                where = "the GPU" if self._calls[i] is not None else "the CPU"
+                call = self._calls[i]
+                where = "the GPU" if call is not None else "the CPU"
                 head += f"# {brief(step.node, 24)} is called on {where}\n"
+                if isinstance(call, LoopCall):
+                    texts.update({x.text.module()[1]: None for x in call.kernels})
             else:
                 texts.update(dict.fromkeys(self._launchers[i].texts()))
         return "\n\n".join([head, *texts])
@@ -249,9 +253,11 @@ class CudaProgram(Program):
     def kernels(self) -> list[Any]:
         """Return the distinct kernels of all steps, as texts for any device."""
         kernels: dict[str, Any] = {}
-        for launcher in self._launchers.values():
-            for text in launcher.all_texts():
-                kernels.setdefault(text.module()[0], text)
+        texts = [text for x in self._launchers.values() for text in x.all_texts()]
+        calls = [call for call in self._calls.values() if isinstance(call, LoopCall)]
+        texts += [x.text for call in calls for x in call.kernels]
+        for text in texts:
+            kernels.setdefault(text.module()[0], text)
         return list(kernels.values())
 
     def convert(self, wanted: Input, value: Any) -> Any:
@@ -371,20 +377,28 @@ class CudaProgram(Program):
                 run.shapes[node] = np.shape(node.value)
         with self._lock:
             if not self._constants:
-                for step in self.steps:
-                    if not isinstance(step, Call):
-                        for x in step.reads:
-                            if isinstance(x, Constant):
-                                self._constants.setdefault(x, run.on_device(x))
+                for i, step in enumerate(self.steps):
+                    for x in self._read_by_kernels(i, step):
+                        if isinstance(x, Constant):
+                            self._constants.setdefault(x, run.on_device(x))
             for array in self._constants.values():
                 run.follow(array.stream)
             run.device.update(self._constants)
+
+    def _read_by_kernels(self, i: int, step: Step) -> Collection[Variable]:
+        """Return what the kernels of a step read on the device."""
+        if not isinstance(step, Call):
+            return step.reads
+        call = self._calls[i]
+        return [step.node.inputs[k] for k in call.operands] if isinstance(call, LoopCall) else ()
 
     def _call(self, i: int, step: Call, run: Run) -> None:
         node = step.node
         call = self._calls[i]
         value = call(run) if call is not None else None
-        if value is None:
+        if value is None and node in run.host:
+            run.shapes[node] = np.shape(run.host[node])
+        elif value is None:
             operands = [run.on_host(x) for x in node.inputs]
             with np.errstate(all="ignore"):
                 value = OpCall(node)(*operands)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from relgraph.backends.base import Array, Direct, Pair, Program, Wanted, released
+from relgraph.backends.base import Array, Direct, OpCall, Pair, Program, Wanted, released
 from relgraph.backends.numba import kernels, numpy_api
 from relgraph.backends.numba.given_places import (
     copy_to_places,
@@ -26,6 +26,7 @@ from relgraph.backends.numba.layouts import (
     turned,
 )
 from relgraph.backends.numba.lone import alone_first, declared_alone, lone_rows
+from relgraph.backends.numba.loop_calls import LoopCall
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
@@ -35,11 +36,13 @@ from relgraph.backends.report import Report, Scheduled, inputs_in_place, library
 from relgraph.backends.report import scheduled as described_steps
 from relgraph.backends.source import define
 from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.node import Variable
 from relgraph.ir.records import record, replace
 from relgraph.ir.spans import span
 from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
+from relgraph.lowering.loops.linalg.limits import is_small_product
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
@@ -173,12 +176,12 @@ class NumbaProgram(Program):
     @property
     def source(self) -> str:
         """The kernels and the function that calls them, as one Python module."""
-        return "\n\n".join([*self._schedule.texts.values(), self._main_text])
+        return "\n\n".join([self._schedule.source, self._main_text])
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of the distinct kernels."""
-        return tuple(self._schedule.texts)
+        return tuple(self._schedule.functions)
 
     def scheduled(self) -> tuple[FunctionGraph, tuple[Scheduled, ...]]:
         """Return the graph that the kernels compute, and the kernels and calls."""
@@ -290,15 +293,38 @@ class NumbaProgram(Program):
             return _Direct(_released(function, len(self._outputs) == 1), pairs)
         lone = None if into else lone_rows(main.graph, self.steps, main.sizes)
         try:
-            loops = {x: namespace[name] for name, x in main.calls.items() if is_loop(x)}
+            loops = {x: namespace[name] for name, x in main.calls.items()}
+            loops = {x: call for x, call in loops.items() if isinstance(call, LoopCall)}
+            loops |= {} if into else self._products()
             taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
         except Untaped:
             return _Direct(function, pairs)
+        function = self._where_checks_fail(main, text, namespace, loops) or function
         if lone is not None:
             function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
         if not into and any(x.ndim == 0 for x in main.graph.inputs):
             function = _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
         return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
+
+    def _products(self) -> dict[Variable, LoopCall]:
+        """Return the products of matrices that need no call of NumPy."""
+        nodes = [step.node for step in self.steps if isinstance(step, Call)]
+        return {x: LoopCall(x, self._choices) for x in nodes if is_small_product(x)}
+
+    def _where_checks_fail(
+        self,
+        main: MainText,
+        text: str,
+        namespace: Mapping[str, Any],
+        loops: Mapping[Variable, LoopCall],
+    ) -> Callable[..., Any] | None:
+        """Return the main function with linear algebra by definition; None if it has none."""
+        calls = {name: OpCall(x) for name, x in main.calls.items() if x in loops and not is_loop(x)}
+        if not calls:
+            return None
+        whole = {**namespace, **calls}
+        define("main", text, whole)
+        return numpy_api.silent(whole["main"]) if self._silent else whole["main"]
 
     def timed(self, arrays: Sequence[Array]) -> TimedRun:
         """Return a run of the program on arrays that times each step."""

@@ -142,30 +142,6 @@ def int_power(a: Any, b: Any, one: Any) -> Any:
     return result
 
 
-# Division of floats, as in NumPy's npy_divmod.
-
-
-@scalar
-def floor_divide(a: Any, b: Any) -> Any:
-    """Divide floats, rounding down."""
-    rest = np.fmod(a, b)
-    quotient = (a - rest) / b
-    quotient = quotient - 1 if (rest != 0) & ((b < 0) != (rest < 0)) else quotient
-    whole = np.floor(quotient)
-    whole = whole + 1 if quotient - whole > 0.5 else whole
-    whole = whole if quotient != 0 else math.copysign(0.0, a / b)
-    return whole if b != 0 else a / b
-
-
-@scalar
-def remainder(a: Any, b: Any) -> Any:
-    """Return the remainder with the sign of the divisor."""
-    rest = np.fmod(a, b)
-    shifted = rest + b if (b < 0) != (rest < 0) else rest
-    result = shifted if rest != 0 else math.copysign(0.0, b)
-    return result if b != 0 else rest
-
-
 # Signs and functions of the C library.
 
 

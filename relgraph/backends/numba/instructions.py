@@ -43,6 +43,15 @@ class Scalar:
     code: bytes
 
 
+@record
+class Translation:
+    """A module in LLVM IR, the functions to link to it, by symbol, and a text for people."""
+
+    text: str
+    scalars: dict[str, Scalar]
+    source: str = ""
+
+
 Provider = Callable[[str, tuple[str, ...]], Scalar]
 
 
@@ -55,7 +64,7 @@ class Module:
         self.declared: set[str] = set()
         self.scalars: dict[str, Scalar] = {}
         self.metadata: list[str] = []
-        self._scopes: dict[str, str] = {}
+        self._one = ""
 
     def node(self, text: str) -> str:
         """Add a metadata node, which may refer to itself as ``SELF``."""
@@ -63,12 +72,12 @@ class Module:
         self.metadata.append(f"{name} = distinct !{{{text.replace('SELF', name)}}}")
         return name
 
-    def scope(self, name: str) -> str:
-        """Return the list of the alias scope with this name."""
-        if name not in self._scopes:
-            scope = self.node(f"SELF, {self.node('SELF')}, {name}")
-            self._scopes[name] = self.node(scope)
-        return self._scopes[name]
+    def one(self) -> str:
+        """Return the metadata node that holds 1."""
+        if not self._one:
+            self._one = f"!{len(self.metadata)}"
+            self.metadata.append(f"{self._one} = !{{i32 1}}")
+        return self._one
 
 
 class Instructions:
@@ -225,4 +234,13 @@ def _literal(number: Any, dtype: str) -> str:
     return str(int(number))
 
 
-__all__ = ["TYPES", "Instructions", "Module", "Provider", "Scalar", "Value", "memory_type"]
+__all__ = [
+    "TYPES",
+    "Instructions",
+    "Module",
+    "Provider",
+    "Scalar",
+    "Translation",
+    "Value",
+    "memory_type",
+]

@@ -28,15 +28,16 @@ from relgraph.backends.numba.arena import TEXT as ARENA
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
 from relgraph.backends.numba.entry import ENTRY, bind_entry
 from relgraph.backends.numba.guard import GUARD, Source, bind_guard
+from relgraph.backends.numba.instructions import Scalar, Translation
 from relgraph.backends.numba.launch import HANDLER, PREPARE, SET_HANDLER, settings
 from relgraph.backends.numba.llvm_printer import printed
 from relgraph.backends.numba.native import PROGRAM
-from relgraph.backends.numba.translate import Scalar, Translation, translate
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
 from relgraph.ir.records import replace
 from relgraph.ir.spans import COMPILED, LOADED, span
 from relgraph.lowering.loops.nodes import Function
+from relgraph.lowering.loops.text import text as text_of
 from relgraph.settings import config
 from relgraph.viz.progress import note
 
@@ -46,6 +47,9 @@ Kernel = Callable[..., None]
 SHORT, PAST = "_short", "_past"
 _PLACES = {SHORT: launch.SHORT, PAST: launch.PAST}
 FINISH = "_finish"  # suffix of the function that combines partial results
+
+# The folders of the code that writes kernels, by their path in the package.
+_WRITERS = ("backends/numba", "lowering/loops", "lowering/nests")
 
 _lock = machine.compiling
 _addresses: dict[str, tuple[int, ...]] = {}
@@ -57,10 +61,11 @@ _where: dict[str, str] = {}  # kernel name to "disk" or "compiled"
 @lru_cache(maxsize=1)
 def _fixed_environment() -> str:
     digest = hashlib.sha256()
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode())
-        digest.update(path.read_bytes())
+    package = Path(__file__).parents[2]
+    for folder in _WRITERS:
+        for path in sorted((package / folder).rglob("*.py")):
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(path.read_bytes())
     return (
         f"numba {_numba_version()}, numpy {np.__version__}, {machine.versions()}, "
         f"code {digest.hexdigest()[:16]}"
@@ -92,26 +97,24 @@ def digest(text: str) -> str:
 
 def load(
     name: str,
-    text: str,
+    functions: Callable[[str], list[Function]],
     layout: Layout,
-    others: Mapping[str, Callable[[str], str]] = MappingProxyType({}),
+    others: Mapping[str, Callable[[str], list[Function]]] = MappingProxyType({}),
 ) -> Kernel:
     """Return the function that calls a kernel with sizes and arrays.
 
-    ``text`` is in the language of :mod:`relgraph.backends.numba.translate`, and ``name`` is
-    ``rgk_<digest>``.  ``others`` maps ``SHORT`` and ``PAST`` to functions that return the source of
-    the variant with the given name; it is compiled on first use.  Source that does not compile
-    raises CompileError.
+    ``functions`` returns the kernel with a name, which is ``rgk_<digest>``, and the function that
+    combines its partial results.  ``others`` maps ``SHORT`` and ``PAST`` to such functions for the
+    variants, which are compiled on first use.  What does not compile raises CompileError.
     """
     names = (name, f"{name}{FINISH}") if layout.folds else (name,)
-    addresses = _compiled(name, text, names, _translated(text))
+    addresses = _compiled(name, names, lambda: _printed(functions(name)))
 
-    def address(end: str, source: Callable[[str], str]) -> int:
+    def address(end: str, functions: Callable[[str], list[Function]]) -> int:
         other = f"{name}{end}"
-        text = source(other)
-        return _compiled(other, text, (other,), _translated(text))[0]
+        return _compiled(other, (other,), lambda: _printed(functions(other)))[0]
 
-    makers = {_PLACES[end]: partial(address, end, source) for end, source in others.items()}
+    makers = {_PLACES[end]: partial(address, end, other) for end, other in others.items()}
     return bind(name, trampoline(), addresses, layout, makers)
 
 
@@ -125,33 +128,34 @@ def load_function(function: Function, layout: Layout) -> Kernel:
     layout : Layout
         Its signature; the first size is the length of its range.
     """
-    translation = printed(function, scalar, config.contract)
+    translation = printed([function], scalar, config.contract)
     name = f"rgk_{digest(translation.text)}"
     text = translation.text.replace("@NAME", f"@{name}")
-    addresses = _compiled(name, text, (name,), lambda: replace(translation, text=text))
+    addresses = _compiled(name, (name,), lambda: replace(translation, text=text))
     return bind(name, trampoline(), addresses, layout)
 
 
-def _translated(text: str) -> Callable[[], Translation]:
-    return lambda: translate(text, scalar, config.contract)
+def _printed(functions: Sequence[Function]) -> Translation:
+    source = "\n\n".join(map(text_of, functions))
+    return replace(printed(functions, scalar, config.contract), source=source)
 
 
 def _compiled(
-    name: str, text: str, names: tuple[str, ...], translated: Callable[[], Translation]
+    name: str, names: tuple[str, ...], translated: Callable[[], Translation]
 ) -> tuple[int, ...]:
     addresses = _addresses.get(name)
     if addresses is None:
         with _lock:
             if name not in _addresses:
                 try:
-                    _addresses[name] = _code(name, text, translated, names)
+                    _addresses[name] = _code(name, translated, names)
                 except Warning:  # raised by a warning filter; its message is complete
                     raise
                 except Exception as error:
                     lines = str(error).strip().splitlines() or [type(error).__name__]
                     raise CompileError(
                         f"the kernel {name} cannot be compiled",
-                        {"compiler": lines[-1], "source": text},
+                        {"compiler": lines[-1]},
                         "Use target='numpy' for this graph, and report this text.",
                     ) from error
             addresses = _addresses[name]
@@ -222,7 +226,7 @@ def _module(prefix: str, text: str, ends: tuple[str, ...]) -> tuple[int, ...]:
     whole = text.replace("@NAME", f"@{name}")
     with _lock:
         names = tuple(f"{name}{end}" for end in ends)
-        return _code(name, whole, lambda: Translation(whole, {}), names, branches=True)
+        return _code(name, lambda: Translation(whole, {}), names, branches=True)
 
 
 def stats() -> dict[str, str]:
@@ -233,7 +237,6 @@ def stats() -> dict[str, str]:
 
 def _code(
     name: str,
-    text: str,
     translated: Callable[[], Translation],
     names: tuple[str, ...],
     branches: bool = False,
@@ -258,7 +261,8 @@ def _code(
             {"functions": ", ".join(machine.missing(symbols))},
             "Set rg.config.veclib to None, or use target='numpy' for this graph.",
         )
-    cache.keep(name, key, text, cache.Entry({"symbols": symbols}, code))
+    source = translation.source or translation.text
+    cache.keep(name, key, source, cache.Entry({"symbols": symbols}, code))
     _where[name] = "compiled"
     loaded = machine.load(code, names)
     return tuple(loaded[x] for x in names)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from relgraph.backends.numba.past_cache import EVEN
+from relgraph.lowering.nests.elements import EVEN
 
 ROWS = 16384  # elements per partial result: fixed, so that results do not depend on the threads
 PARTS = 32  # maximum number of partial results that are arrays, and minimum number of their rows

@@ -15,12 +15,12 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from relgraph.backends.base import Array
-from relgraph.backends.numba.fold_source import sums_exponentials
-from relgraph.backends.numba.templates import is_elementary
 from relgraph.ir.graph import FunctionGraph, substitute
 from relgraph.ir.node import Input, Variable, apply, make_input
 from relgraph.ir.types import TensorType
 from relgraph.lowering.kernels import Kernel, Step
+from relgraph.lowering.nests.elements import has_polynomial
+from relgraph.lowering.nests.folds import sums_exponentials
 from relgraph.lowering.views import AsGiven
 from relgraph.ops.permutation import Transpose
 
@@ -60,7 +60,7 @@ def _needed(step: Step) -> tuple[int, int]:
         return 0, 0
     structure = step.structure
     expensive = any(map(sums_exponentials, structure.folds)) or any(
-        is_elementary(x.op) for x in structure.rows
+        has_polynomial(x.op) for x in structure.rows
     )
     if step.structure.passes and expensive:
         return 0, NEVER  # each pass would gather the elements again

@@ -1,9 +1,13 @@
 """The loop language as LLVM IR.
 
-A function takes ``(arrays, integers, start, stop)``: two tables, and a range that functions of the
-loop language do not use.  Each ``Op`` is an instruction, or the expression by which the row of an
-elementwise op spells it.  Loops whose iterations are apart are declared parallel, so that LLVM runs
-them on vectors without tests for arrays that overlap.
+A function takes ``(arrays, integers, start, stop)``: two tables, and a range.  Each ``Op`` is an
+instruction, or the expression by which the row of an elementwise op spells it.  Functions that are
+not single instructions are linked as bitcode from :mod:`.scalars`: relgraph prints the LLVM IR of
+elementary functions, and numba compiles the rest.
+
+Loops whose iterations are apart are declared parallel, so that LLVM runs them on vectors without
+tests for arrays that overlap.  Compiling a whole loop with numba would take ten times as long, give
+no better code, and add such tests.
 """
 
 from __future__ import annotations
@@ -13,15 +17,28 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from relgraph.backends.numba.expressions import Expressions
-from relgraph.backends.numba.instructions import TYPES, Module, Provider, Value, memory_type
+from relgraph.backends.numba.instructions import (
+    TYPES,
+    Module,
+    Provider,
+    Translation,
+    Value,
+    memory_type,
+)
+from relgraph.backends.numba.lapack_addresses import PREFIX
 from relgraph.backends.numba.templates import expression
-from relgraph.backends.numba.translate import Translation
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.kernels import Statement as Row
 from relgraph.lowering.loops.nodes import (
+    START,
+    STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -33,33 +50,37 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
+    const,
 )
 from relgraph.lowering.refs import Ref
 
+LINE = 64  # bytes of a line of the cache
 LONG = 16  # iterations of a loop that LLVM would write out before it looks for vectors
+LANES = 8  # iterations of a loop that is a vector or two
 FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
 _TRUTHS = {"and": "and", "or": "or"}
 
 
-def printed(function: Function, scalar: Provider, contract: bool = False) -> Translation:
-    """Return a function of the loop language as a module.
+def printed(functions: Sequence[Function], scalar: Provider, contract: bool = False) -> Translation:
+    """Return functions of the loop language as a module.
 
     Parameters
     ----------
-    function : Function
-        The function.
+    functions : sequence of Function
+        The functions.
     scalar : callable
         Compiles a function of scalars that is not an instruction.
     contract : bool
         Whether a product and a sum may be rounded once.
     """
     module = Module(scalar, " contract" if contract else "")
-    text = _Printer(module).function(function)
+    texts = [_Printer(module).function(function) for function in functions]
     declared = "\n".join(sorted(module.declared))
-    return Translation("\n".join([text, declared, *module.metadata]) + "\n", module.scalars)
+    return Translation("\n".join([*texts, declared, *module.metadata]) + "\n", module.scalars)
 
 
 class _Printer(Expressions):
@@ -68,8 +89,10 @@ class _Printer(Expressions):
         self.known: dict[Var, Value] = {}
         self.buffers: set[Buffer] = set()
         self.group = ""  # the access group of the parallel loop around, if there is one
+        self.streams = False
 
     def function(self, f: Function) -> str:
+        self.known.update({START: Value("int64", "%start"), STOP: Value("int64", "%stop")})
         for i, variable in enumerate(f.integers):
             self._parameter(variable.name, "integers", i, "i64")
             self.known[variable] = Value("int64", f"%{variable.name}")
@@ -77,6 +100,9 @@ class _Printer(Expressions):
             self._parameter(buffer.name, "arrays", i, "ptr")
             self.buffers.add(buffer)
         self.body(f.body)
+        if self.streams:  # makes these stores visible to other threads
+            self.module.declared.add("declare void @llvm.x86.sse.sfence()")
+            self.lines.append("  call void @llvm.x86.sse.sfence()")
         lines = "\n".join([*self.entry, *self.lines])
         return (
             f"define void @{f.name}(ptr noalias readonly %arrays, "
@@ -99,12 +125,32 @@ class _Printer(Expressions):
             self.known[s.var] = self.scalar(s.value)
         elif isinstance(s, Store):
             self._store(s)
+        elif isinstance(s, Stream):
+            self._stream(s)
         elif isinstance(s, Loop):
             self._loop(s)
         elif isinstance(s, While):
             self._while(s)
         elif isinstance(s, If):
             self._if(s)
+        elif isinstance(s, Call):
+            self._call_routine(s)
+
+    def _call_routine(self, s: Call) -> None:
+        """Pass addresses, as Fortran does: those of elements, and of copies of scalars."""
+        texts = []
+        for x in s.arguments:
+            if isinstance(x, Address):
+                texts.append(self._address(x.buffer, x.index))
+                continue
+            self.counter += 1
+            kind, copy = memory_type(x.dtype), f"%argument.{self.counter}"
+            self.entry.append(f"  {copy} = alloca {kind}, align 8")
+            self.lines.append(f"  store {kind} {self.text(x)}, ptr {copy}")
+            texts.append(copy)
+        name = f"{PREFIX}{s.routine}"
+        self.module.declared.add(f"declare void @{name}({', '.join(['ptr'] * len(texts))})")
+        self.lines.append(f"  call void @{name}({', '.join([f'ptr {x}' for x in texts])})")
 
     def _store(self, s: Store) -> None:
         text = self.text(s.value)
@@ -114,6 +160,37 @@ class _Printer(Expressions):
         self.lines.append(
             f"  store {memory_type(s.buffer.dtype)} {text}, ptr {address}{self._access()}"
         )
+
+    def _stream(self, s: Stream) -> None:
+        """Copy whole lines by vectors that go past the cache, and the rest of the elements."""
+        self.streams = True
+        self.counter += 1
+        k, kind = self.counter, memory_type(s.buffer.dtype)
+        lanes = LINE // np.dtype(s.buffer.dtype).itemsize
+        target, count = self._address(s.buffer, s.index), self.text(s.count)
+        source = self._address(s.source, (const(0, "int64"),))
+        past = f", !nontemporal {self.module.one()}"
+        whole = self.emit(f"and i64 {count}, -{lanes}")
+        for name, low, high, step, type_, align, flags in (
+            ("line", "0", whole, lanes, f"<{lanes} x {kind}>", LINE, past),
+            ("rest", whole, count, 1, kind, LINE // lanes, ""),
+        ):
+            at, before = f"%{name}.{k}", self.block
+            self.lines += [
+                f"  br label %{name}.head.{k}",
+                f"{name}.head.{k}:",
+                f"  {at} = phi i64 [ {low}, %{before} ], [ {at}.next, %{name}.body.{k} ]",
+                f"  {at}.more = icmp slt i64 {at}, {high}",
+                f"  br i1 {at}.more, label %{name}.body.{k}, label %{name}.exit.{k}",
+                f"{name}.body.{k}:",
+                f"  {at}.from = getelementptr inbounds {kind}, ptr {source}, i64 {at}",
+                f"  {at}.to = getelementptr inbounds {kind}, ptr {target}, i64 {at}",
+                f"  {at}.value = load {type_}, ptr {at}.from, align {align}",
+                f"  store {type_} {at}.value, ptr {at}.to, align {align}{flags}",
+                f"  {at}.next = add nsw i64 {at}, {step}",
+                f"  br label %{name}.head.{k}",
+            ]
+            self.label(f"{name}.exit.{k}")
 
     def _access(self) -> str:
         return f", !llvm.access.group {self.group}" if self.group else ""
@@ -149,7 +226,7 @@ class _Printer(Expressions):
         head = len(self.lines)
         self.block = f"body.{k}"
         outside, end = self.group, ""
-        if s.apart and not any(isinstance(x, Loop | While | If) for x in s.body):
+        if s.apart and not any(isinstance(x, Loop | While | If | Call) for x in s.body):
             self.group = self.module.node("")
             accesses = self.module.node(f'!"llvm.loop.parallel_accesses", {self.group}')
             rolled = self._rolled(s)
@@ -168,7 +245,7 @@ class _Printer(Expressions):
             *body,
             f"  br label %latch.{k}",
             f"latch.{k}:",
-            f"  {index}.next = add nsw i64 {index}, 1",
+            f"  {index}.next = add nsw i64 {index}, {s.step}",
             f"  br label %head.{k}{end}",
         ]
         self.label(f"exit.{k}")
@@ -178,7 +255,7 @@ class _Printer(Expressions):
 
         The loop over vectors that LLVM makes of it may be written out.
         """
-        if isinstance(s.high, Const) and s.high.value >= LONG:
+        if isinstance(s.high, Const) and (s.high.value >= LONG or s.high.value == LANES):
             node = self.module.node
             done = node('!"llvm.loop.isvectorized", i32 1')
             whole = node('!"llvm.loop.unroll.disable"')
@@ -281,6 +358,12 @@ class _Printer(Expressions):
                 count *= size.value
             kind = memory_type(buffer.dtype)
             self.entry.append(f"  %{buffer.name} = alloca [{count} x {kind}], align 64")
+        if buffer.strides:
+            address = f"%{buffer.name}"
+            for x, stride in zip(at, buffer.strides, strict=True):
+                offset = self.emit(f"mul nsw i64 {self.text(x)}, {self.text(stride)}")
+                address = self.emit(f"getelementptr inbounds i8, ptr {address}, i64 {offset}")
+            return address
         offset = "0"
         for i, (x, size) in enumerate(zip(at, buffer.shape, strict=True)):
             if i == 0:

@@ -1,6 +1,6 @@
-"""Loops and choices: one machine function if the loop language has all their ops.
+"""Applications as one machine function each, if the loop language has all their ops.
 
-Other loops run their bodies, which are compiled, from Python.
+Other loops run their bodies, which are compiled, from Python, and other ops by their definition.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
-from relgraph.lowering.loops.build import FAILED, LoopFunction, written_loop
-from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, repeated, scanned
+from relgraph.ir.types import TupleType
+from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.function import LoopFunction
+from relgraph.lowering.loops.linalg.limits import CALLS
+from relgraph.lowering.loops.writer import FAILED
+from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, is_loop, repeated, scanned
 
 if TYPE_CHECKING:
     from relgraph.backends.numba.compiler import NumbaBackend
 
 
 class LoopCall:
-    """An application of a loop, as a function of its operands.
+    """An application of a loop, or of linear algebra, as a function of its operands.
 
     Attributes
     ----------
     compiled : LoopFunction or None
-        The function that computes it; None if bodies run from Python.
+        The function that computes it; None if bodies run from Python, or the op by its definition.
     kernel : callable
         What calls the function.
     """
@@ -38,22 +42,27 @@ class LoopCall:
         self.compiled = written_loop(node, "NAME")
         self._slow: Callable[..., Any] | None = None
         self._backend = backend
+        self._defined = OpCall(node)  # raises errors that name the op
         if self.compiled is not None:
             self.kernel = _kernel(self.compiled)
 
-    def __call__(self, *operands: Any) -> tuple[Array, ...]:
-        """Return the results."""
+    def __call__(self, *operands: Any) -> Any:
+        """Return the results: a tuple, or an array."""
         loop = self.compiled
-        if loop is not None:
-            results = self._run(loop, operands)
-            if results is not None:
-                return results
-        return self._by_bodies(operands)
+        results = None if loop is None else self._run(loop, operands)
+        if results is not None:
+            return results if isinstance(self.node.type, TupleType) else results[0]
+        return self._by_bodies(operands) if is_loop(self.node) else self._defined(*operands)
 
     def _run(self, loop: LoopFunction, operands: Sequence[Any]) -> tuple[Array, ...] | None:
         """Run the function; return None if a check failed."""
-        arrays = [_ready(x) for x in operands]
+        arrays = [
+            _ready(np.swapaxes(x, -1, -2) if i in loop.turned else x)
+            for i, x in enumerate(operands)
+        ]
         integers = [arrays[i].shape[axis] for i, axis in loop.integers]
+        if loop.bounded and not self._fits(loop, integers):
+            return None
         scratch = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.scratch]
         status = np.empty(1, np.int64)
         while True:
@@ -66,6 +75,12 @@ class LoopCall:
                 return None
             arrays[: len(results)] = results  # a ``while`` loop goes on
 
+    def _fits(self, loop: LoopFunction, integers: Sequence[int]) -> bool:
+        """Return False for sizes of matrices for which the function fails."""
+        ranks = [x.ndim for x in self.node.inputs]
+        axes = zip(loop.integers, integers, strict=True)
+        return all([n <= CALLS for (i, axis), n in axes if axis >= ranks[i] - 2])
+
     def _by_bodies(self, operands: Sequence[Any]) -> tuple[Array, ...]:
         """Run the bodies from Python; checks that fail raise their errors."""
         op: Any = self.node.op
@@ -76,7 +91,7 @@ class LoopCall:
         except (ValueError, IndexError, OverflowError) as error:
             if isinstance(error, RelgraphError):
                 raise
-            results: tuple[Array, ...] = OpCall(self.node)(*operands)  # raises, and names the op
+            results: tuple[Array, ...] = self._defined(*operands)
             return results
 
 
@@ -88,7 +103,7 @@ def _ready(x: Any) -> Array:
 
 def _kernel(loop: LoopFunction) -> Callable[..., None]:
     arrays = len(loop.function.arrays)
-    layout = Layout(sizes=1 + len(loop.integers), arrays=arrays, cost=1_000_000)
+    layout = Layout(sizes=1 + len(loop.integers), arrays=arrays, cost=loop.cost)
     return kernels.load_function(loop.function, layout)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from relgraph.backends.numba.past_cache import SCOPE, marked
+from relgraph.backends.numba import lapack_addresses
 from relgraph.ir import forks
 
 # A fork also acquires logging's lock, and must do so after these locks, because numba logs while it
@@ -92,8 +92,6 @@ def compile_module(
     """
     with lock:
         module = optimised(text, parts, branches)
-        if SCOPE in text:
-            module = llvm.parse_assembly(marked(str(module)))
         symbols = tuple(
             f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")
         )
@@ -190,6 +188,10 @@ def _mathematics() -> Any:
 
 
 def _from_library(symbol: str) -> bool:
+    address = lapack_addresses.address(symbol)
+    if address is not None:
+        llvm.add_symbol(symbol, address)
+        return True
     library = _mathematics()
     if library is not None and hasattr(library, symbol):
         return True

@@ -18,6 +18,7 @@ from relgraph.ir.types import DTYPES
 from relgraph.lowering.buffers import Plan, origins, plan
 from relgraph.lowering.kernels import (
     Call,
+    Gather,
     Kernel,
     Step,
     Structure,
@@ -25,6 +26,7 @@ from relgraph.lowering.kernels import (
 )
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Check, Sizes, Term, Unknown, is_product
+from relgraph.lowering.split_joins import Empty
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import AsGiven, axes, in_order, is_view, root
 from relgraph.ops.indexing.expression import FULL, Spec, spec_text
@@ -91,7 +93,7 @@ class MainText:
         self.constants: dict[str, Constant] = {}
         self.checks: dict[str, Check] = {}
         self.nonempty: dict[str, Variable] = {}
-        self.gathers: dict[str, Variable] = {}
+        self.gathers: dict[str, Gather] = {}
         self.views: dict[str, Variable] = {}
         self.verified: dict[str, Variable] = {}
         self.sizes = Sizes(graph, steps)
@@ -269,15 +271,13 @@ class MainText:
             self._guard(f"no_elements_{i}", part, x)
         places: dict[int, str] = {}
         for k, gather in enumerate(step.gathers):
-            vector, index = gather.node.inputs
-            places[gather.places] = self._indices(
-                f"{i}_{k}", gather.node, vector, index, gather.furthest
-            )
+            places[gather.places] = self._indices(f"{i}_{k}", gather)
         for k, update in enumerate(step.updates, len(step.gathers)):
             if update.places is not None and update.furthest is not None:
-                places[update.places] = self._indices(
-                    f"{i}_{k}", update.node, update.array, update.key[0], update.furthest
+                at = Gather(
+                    update.node, update.array, 0, update.key[0], update.furthest, update.places
                 )
+                places[update.places] = self._indices(f"{i}_{k}", at)
         parts = {update.node: self._region(update, memory) for update in step.updates}
         for x in step.results:
             if x not in parts:
@@ -294,18 +294,16 @@ class MainText:
             self._line(f"del {', '.join(self._parts.values())}")
             self._parts.clear()
 
-    def _indices(
-        self, number: str, node: Variable, x: Variable, index: Variable, furthest: Variable
-    ) -> str:
+    def _indices(self, number: str, gather: Gather) -> str:
         """Write the indices of a gather or update, checked and made nonnegative."""
-        places = self._name(index)
-        size = self._term(self.sizes.shape[x][0])
-        if axes(index) is not None:
+        places = self._name(gather.indices)
+        size = self._term(self.sizes.shape[gather.array][gather.axis])
+        if axes(gather.indices) is not None:
             places = f"ready({places})"
-        self.gathers[f"places_{number}"] = node
+        self.gathers[f"places_{number}"] = gather
         self._line(f"at_{number} = {places}")
-        self._line(f"if {self._name(furthest)} >= {size}:")
-        self._line(f"    at_{number} = places_{number}(at_{number}, {self._name(x)})")
+        self._line(f"if {self._name(gather.furthest)} >= {size}:")
+        self._line(f"    at_{number} = places_{number}(at_{number}, {self._name(gather.array)})")
         return f"at_{number}"
 
     # Updates.
@@ -433,6 +431,10 @@ class MainText:
     def _call(self, step: Call) -> None:
         node = step.node
         assert node.op is not None
+        if isinstance(node.op, Empty):
+            shape = self._shape(map(str, node.type.shape))
+            self._line(f"{self._bind(node)} = empty({shape}, {dtype_name(node)})")
+            return
         if axes(node) is not None or isinstance(node.op, Diagonal | Reshape):
             below = root(node.inputs[0])
             if below in self.sizes.verified and below not in self._ready:

@@ -16,6 +16,8 @@ from relgraph.errors import ShapeError
 from relgraph.ir.infix import brief
 from relgraph.ir.node import Constant, Variable
 from relgraph.ir.types import DTYPES
+from relgraph.lowering.kernels import Gather
+from relgraph.lowering.loops.build import has_function
 from relgraph.lowering.sizes import Check
 from relgraph.ops.indexing.expression import numpy_key
 from relgraph.ops.loops import is_loop
@@ -45,14 +47,18 @@ def namespace_of(
         **{name: ready(x.value) for name, x in main.constants.items()},
         **{name: _differ(check) for name, check in main.checks.items()},
         **{name: _no_elements(node) for name, node in main.nonempty.items()},
-        **{name: _places(node) for name, node in main.gathers.items()},
+        **{name: _places(x) for name, x in main.gathers.items()},
         **{name: _part(node) for name, node in main.views.items()},
         **{name: _misshapen(node) for name, node in main.verified.items()},
     }
 
 
 def _call(node: Variable, overwrite: bool, backend: NumbaBackend) -> Callable[..., Any]:
-    return LoopCall(node, backend) if is_loop(node) else OpCall(node, overwrite)
+    if has_function(node):
+        call = LoopCall(node, backend)
+        if call.compiled is not None or is_loop(node):
+            return call
+    return OpCall(node, overwrite)
 
 
 def given_or_new(place: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -88,14 +94,20 @@ def _no_elements(node: Variable) -> Callable[[], None]:
     return nothing
 
 
-def _places(node: Variable) -> Callable[[Array, Array], Array]:
+def _places(gather: Gather) -> Callable[[Array, Array], Array]:
+    node, axis = gather.node, gather.axis
+    operand = node.inputs.index(gather.indices)
+
     def places(index: Array, array: Array) -> Array:
         """Return the indices as nonnegative numbers, or raise if one is out of range."""
+        key: Any = (*[slice(1)] * axis, index)
         try:
-            array[index]
+            array[key]
         except IndexError as error:
-            raise failure(node, _given(node, array, index), error) from error
-        return np.where(index < 0, index + len(array), index).astype(index.dtype)
+            values = [array if i == 0 else ... for i in range(len(node.inputs))]
+            values[operand] = index
+            raise failure(node, values, error) from error
+        return np.where(index < 0, index + array.shape[axis], index).astype(index.dtype)
 
     return places
 

@@ -15,8 +15,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from relgraph.backends.numba import machine, vector_libraries
-from relgraph.backends.numba.elementary.table import TABLE
-from relgraph.backends.numba.elementary.values import FLOAT32, FLOAT64, definition
+from relgraph.backends.numba.elementary.table import EQUAL, TABLE
+from relgraph.backends.numba.elementary.values import FLOAT32, FLOAT64, Formula, definition
 from relgraph.backends.numba.instructions import Scalar
 from relgraph.settings import config
 
@@ -27,8 +27,11 @@ def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
     ``callee`` is its name in the source of kernels, such as ``"exp"`` or ``"math.sin"``; ``"pow"``
     stands for Python's ``**``.
     """
+    kind = FLOAT64 if dtypes[0] == "float64" else FLOAT32
     if callee in TABLE:
-        return _elementary(callee, dtypes[0], symbol)
+        return _scalar(symbol, _formula(callee, kind), kind, TABLE[callee].arity)
+    if callee in EQUAL:
+        return _scalar(symbol, EQUAL[callee], kind, 2)
     import numpy as np
     from numba.core import compiler, registry, types
 
@@ -56,14 +59,18 @@ def compile_scalar(callee: str, dtypes: tuple[str, ...], symbol: str) -> Scalar:
     return Scalar(symbol, str(result), machine.definition(module, name, symbol))
 
 
-def _elementary(callee: str, dtype: str, symbol: str) -> Scalar:
+def _formula(callee: str, kind: Any) -> Formula:
+    """Return relgraph's formula of an elementary function, or a call of a vector library."""
     row = TABLE[callee]
-    kind = FLOAT64 if dtype == "float64" else FLOAT32
-    formula = row.formula
-    if config.veclib is not None:
-        features = machine.processor()[1]
-        library_formula = vector_libraries.formula(config.veclib, callee, features, row.arity, kind)
-        formula = formula if library_formula is None else library_formula
-    text = str(definition(symbol, formula, kind, row.arity))
+    if config.veclib is None:
+        return row.formula
+    features = machine.processor()[1]
+    library = vector_libraries.formula(config.veclib, callee, features, row.arity, kind)
+    return row.formula if library is None else library
+
+
+def _scalar(symbol: str, formula: Formula, kind: Any, arity: int) -> Scalar:
+    text = str(definition(symbol, formula, kind, arity))
     with machine.lock:
+        dtype = "float64" if kind == FLOAT64 else "float32"
         return Scalar(symbol, dtype, llvm.parse_assembly(text).as_bitcode())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.base import Array
+from relgraph.backends.base import Array, OpCall
 from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.launch import HEAD
 from relgraph.backends.numba.lone import Lone
@@ -27,13 +27,15 @@ from relgraph.backends.numba.tape_layout import (
     WITHIN,
     Tape,
 )
+from relgraph.ir.graph import is_tensor
 from relgraph.ir.node import Input, Variable
 from relgraph.ir.op import GetItem
-from relgraph.lowering.kernels import Kernel, Step, reduced_axes
-from relgraph.lowering.loops.build import Array as LoopArray
-from relgraph.lowering.loops.nodes import Const
+from relgraph.lowering.kernels import Gather, Kernel, Step, reduced_axes
+from relgraph.lowering.loops.function import Array as LoopArray
+from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.sizes import Term, is_dot
+from relgraph.lowering.split_joins import Empty
 from relgraph.lowering.targets import Update
 from relgraph.lowering.views import (
     Along,
@@ -47,11 +49,15 @@ from relgraph.lowering.views import (
 )
 from relgraph.ops.indexing.expression import Spec
 from relgraph.ops.indexing.index import Index
+from relgraph.ops.linalg.structured import Eye
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, Dim, Reshape
 
 Line = list[int | tuple[str, int]]
 """A step of the bytecode; a pair is the kind of a value and its number among those."""
+
+
+MOST_KEPT = 4096  # elements of an identity that a program keeps
 
 
 class Untaped(Exception):
@@ -195,8 +201,7 @@ class Taped:
         for x in step.results:
             self._allocate(x)
         for gather in step.gathers:
-            vector, index = gather.node.inputs
-            self._within(vector, index, gather.furthest)
+            self._within(gather)
         targets = {update.node: self._target(update) for update in step.updates}
         table = table_of(self.kernels[step])
         line: Line = [RUN, int(table.ctypes.data)]
@@ -228,8 +233,16 @@ class Taped:
             self._loop(x, self.loops[x])
         elif isinstance(x.op, GetItem) and x.inputs[0] in self._items:
             self.numbers[x] = self._items[x.inputs[0]][x.op.params[0]]
+        elif isinstance(x.op, Empty):
+            self._allocate(x)
         elif isinstance(x.op, Dim):
             pass  # loops read sizes from arrays; any other reader finds no value
+        elif isinstance(x.op, Eye):
+            array = OpCall(x)()
+            if array.size > MOST_KEPT:
+                raise Untaped
+            self.numbers[x] = ("constant", self.tape.constant(array))
+            self._terms[x] = [self.tape.number(n) for n in array.shape]
         else:
             (self._dot if is_dot(x) else self._view)(x)
 
@@ -238,28 +251,35 @@ class Taped:
         loop = call.compiled
         if loop is None or self.into:
             raise Untaped
-        terms = [self._sizes(x.inputs[i])[axis] for i, axis in loop.integers]
+        if loop.bounded and any([step[0] == RUN for step in self.steps]):
+            raise Untaped  # kernels would run twice
+        inputs = [y.inputs[0] if i in loop.turned else y for i, y in enumerate(x.inputs)]
+        terms = [self._sizes(inputs[i])[axis] for i, axis in loop.integers]
         known = dict(zip(loop.function.integers[1:], terms, strict=True))
 
-        def memory(array: LoopArray) -> tuple[str, int]:
-            sizes = [
-                self.tape.number(n.value) if isinstance(n, Const) else known.get(n)  # type: ignore[call-overload]
-                for n in array.shape
-            ]
-            if None in sizes:
+        def term(size: Scalar) -> int:
+            found = self.tape.number(size.value) if isinstance(size, Const) else known.get(size)  # type: ignore[call-overload]
+            if found is None:
                 raise Untaped
+            return found
+
+        def memory(array: LoopArray) -> tuple[str, int]:
+            sizes = [term(n) for n in array.shape]
             return "memory", self.tape.memory(np.dtype(array.dtype), sizes)
 
-        if not all([in_order(x.inputs[i]) for i in loop.operands]):
+        if not all([in_order(inputs[i]) for i in loop.operands]):
             raise Untaped
-        self._items[x] = [memory(array) for array in loop.results]
+        results = self._items[x] = [memory(array) for array in loop.results]
+        if is_tensor(x):
+            self.numbers[x] = results[0]
+            self._terms[x] = [term(n) for n in loop.results[0].shape]
         scratch = [memory(array) for array in loop.scratch]
         status = ("memory", self.tape.memory(np.dtype("int64"), [self.tape.number(1)]))
         line: Line = [RUN, int(table_of(call.kernel).ctypes.data)]
-        for term in (self.tape.number(1), *terms):
-            line += [1, term]
-        line += [self._value(x.inputs[i]) for i in loop.operands]
-        self.steps.append([*line, *self._items[x], *scratch, status])
+        for number in (self.tape.number(1), *terms):
+            line += [1, number]
+        line += [self._value(inputs[i]) for i in loop.operands]
+        self.steps.append([*line, *results, *scratch, status])
         self._leave([WITHIN, status, self.tape.number(1)])
 
     def _target(self, update: Update) -> tuple[str, int]:
@@ -274,16 +294,16 @@ class Taped:
         if update.places is None:
             firsts = self._firsts[update.part]
             return self._moved(self._value(node), firsts, own_axes(array), array)
-        if update.furthest is not None:
-            self._within(array, update.key[0], update.furthest)
+        if update.furthest is not None and update.places is not None:
+            self._within(Gather(node, array, 0, update.key[0], update.furthest, update.places))
         return self._value(node)
 
-    def _within(self, array: Variable, index: Variable, furthest: Variable) -> None:
+    def _within(self, gather: Gather) -> None:
         """Leave the call to the main function unless all indices are in range and not negative."""
-        if axes(index) is not None:
+        if axes(gather.indices) is not None:
             raise Untaped
-        size = self._term(self.sizes.shape[array][0])
-        self._leave([WITHIN, self._value(furthest), size])
+        size = self._term(self.sizes.shape[gather.array][gather.axis])
+        self._leave([WITHIN, self._value(gather.furthest), size])
 
     def _leave(self, step: Line) -> None:
         """Add a step that may leave the call to the main function without being an error there."""

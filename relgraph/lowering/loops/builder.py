@@ -23,6 +23,7 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
     const,
@@ -47,11 +48,14 @@ class Region:
         The values that it carries; after the block, the last ones.
     next : list of Scalar
         The values that go to the next iteration, to be set within the block.
+    apart : bool
+        Whether the iterations of a ``for`` loop are apart, which may be known only at its end.
     """
 
-    def __init__(self, index: Var, variables: Sequence[Var]) -> None:
+    def __init__(self, index: Var, variables: Sequence[Var], apart: bool = False) -> None:
         self.index = index
-        self.vars = list(variables)
+        self.vars: list[Scalar] = list(variables)
+        self.apart = apart
         self.next: list[Scalar] = []
 
 
@@ -129,13 +133,21 @@ class Builder:
                 return const(np.asarray(op.perform(*values), dtype)[()], dtype)
         return self.let(Op(op, args, dtype))
 
+    def apply(self, op: GraphOp, *args: Scalar) -> Scalar:
+        """Return an elementwise op whose result has the dtype of its operands."""
+        return self.op(op, *args, dtype=args[0].dtype)
+
     def load(self, buffer: Buffer, at: Sequence[Scalar]) -> Scalar:
         """Return an element, as it is now."""
-        return self.let(Load(buffer, tuple(at)), "x")
+        return self.let(Load(buffer, tuple(at)), "e")
 
     def store(self, buffer: Buffer, at: Sequence[Scalar], value: Scalar) -> None:
         """Write an element."""
         self.write(Store(buffer, tuple(at), value))
+
+    def stream(self, buffer: Buffer, at: Sequence[Scalar], source: Buffer, count: Scalar) -> None:
+        """Copy elements of a buffer on the stack past the cache."""
+        self.write(Stream(buffer, tuple(at), source, count))
 
     # Indices.
 
@@ -150,6 +162,10 @@ class Builder:
     def mul(self, a: Scalar, b: Scalar) -> Scalar:
         """Return the product of indices."""
         return self.op("mul", a, b, dtype="int64")
+
+    def least(self, a: Scalar, b: Scalar) -> Scalar:
+        """Return the smaller index."""
+        return self.op("min", a, b, dtype="int64")
 
     # Blocks.
 
@@ -169,15 +185,17 @@ class Builder:
         starts: Sequence[Scalar] = (),
         *,
         apart: bool = False,
+        step: int = 1,
         name: str = "i",
     ) -> Iterator[Region]:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
-        region = Region(self.fresh(name), [self.fresh("c", x.dtype) for x in starts])
+        variables = [self.fresh("c", x.dtype) for x in starts]
+        region = Region(self.fresh(name), variables, apart)
         statements: list[Statement] = []
         with self._block(statements):
             yield region
-        carried = map(Carry, region.vars, starts, region.next)
-        self.write(Loop(region.index, low, high, tuple(statements), tuple(carried), apart))
+        carried = tuple(map(Carry, variables, starts, region.next))
+        self.write(Loop(region.index, low, high, tuple(statements), carried, region.apart, step))
 
     def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:
         """Write a ``while`` loop, and return the last values.

@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from relgraph.lowering.loops.linalg.numpy_lapack import ROUTINES
 from relgraph.lowering.loops.nodes import (
+    START,
+    STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -22,6 +27,7 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
 )
@@ -46,7 +52,13 @@ _PRIMITIVES: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def run(function: Function, integers: Sequence[int], arrays: Sequence[npt.NDArray[Any]]) -> None:
+def run(
+    function: Function,
+    integers: Sequence[int],
+    arrays: Sequence[npt.NDArray[Any]],
+    start: int = 0,
+    stop: int = 1,
+) -> None:
     """Run a function; it writes to some of the arrays.
 
     Parameters
@@ -57,8 +69,11 @@ def run(function: Function, integers: Sequence[int], arrays: Sequence[npt.NDArra
         The value of each of its integers.
     arrays : sequence of array
         An array of the shape and dtype of each of its buffers.
+    start, stop : int
+        Its range.
     """
     values: Values = dict(zip(function.integers, map(np.int64, integers), strict=True))
+    values.update({START: np.int64(start), STOP: np.int64(stop)})
     buffers = dict(zip(function.arrays, arrays, strict=True))
     with np.errstate(all="ignore"):
         _Run(buffers).body(function.body, values)
@@ -78,9 +93,14 @@ class _Run:
         elif isinstance(s, Store):
             value = self.value(s.value, values)
             self.array(s.buffer)[self.place(s.buffer, s.index, values)] = value
+        elif isinstance(s, Stream):
+            *first, last = self.place(s.buffer, s.index, values)
+            count = self.value(s.count, values)
+            source = self.array(s.source)[:count]
+            self.array(s.buffer)[(*first, slice(last, last + count))] = source
         elif isinstance(s, Loop):
             self.start(s.carried, values)
-            for i in range(self.value(s.low, values), self.value(s.high, values)):
+            for i in range(self.value(s.low, values), self.value(s.high, values), s.step):
                 values[s.index] = np.int64(i)
                 self.body(s.body, values)
                 self.step(s.carried, values)
@@ -96,6 +116,18 @@ class _Run:
             self.body(s.then if holds else s.other, values)
             ends = [self.value(r.then if holds else r.other, values) for r in s.results]
             values.update(zip([r.var for r in s.results], ends, strict=True))
+        elif isinstance(s, Call):
+            ROUTINES[s.routine[1:]](*[self.argument(x, values) for x in s.arguments])
+
+    def argument(self, x: Address | Scalar, values: Values) -> Any:
+        """Return a scalar, or the memory of a buffer from an address on."""
+        if isinstance(x, Scalar):
+            return self.value(x, values)
+        array = self.array(x.buffer)
+        assert array.flags.c_contiguous
+        place = [int(self.value(i, values)) for i in x.index]
+        first = sum([i * n // array.itemsize for i, n in zip(place, array.strides, strict=True)])
+        return array.reshape(-1)[first:]
 
     def start(self, carried: Iterable[Carry], values: Values) -> None:
         starts = [(c.var, self.value(c.start, values)) for c in carried]

@@ -142,7 +142,7 @@ class Load(Scalar):
 
 
 class Buffer(Node):
-    """An array in row-major order.
+    """An array.
 
     Attributes
     ----------
@@ -152,15 +152,18 @@ class Buffer(Node):
         Its sizes.
     space : {"argument", "stack"}
         Where it is.  One on the stack has a constant shape and no value before it is written to.
+    strides : tuple of Scalar
+        The bytes from one element to the next along each axis; empty for row-major order.
     """
 
-    __slots__ = ("dtype", "name", "shape", "space")
-    fields = ("name", "dtype", "shape", "space")
-    defaults = ("argument",)
+    __slots__ = ("dtype", "name", "shape", "space", "strides")
+    fields = ("name", "dtype", "shape", "space", "strides")
+    defaults = ("argument", ())
     name: str
     dtype: str
     shape: tuple[Scalar, ...]
     space: str
+    strides: tuple[Scalar, ...]
 
 
 # Statements.
@@ -194,6 +197,21 @@ class Store(Statement):
     value: Scalar
 
 
+class Stream(Statement):
+    """Copies ``count`` elements of a buffer on the stack to an array, past the cache.
+
+    ``index`` is that of the first element of the array, where a line of the cache begins; the
+    others follow along the last axis.
+    """
+
+    __slots__ = ("buffer", "count", "index", "source")
+    fields = ("buffer", "index", "source", "count")
+    buffer: Buffer
+    index: tuple[Scalar, ...]
+    source: Buffer
+    count: Scalar
+
+
 class Carry(Node):
     """A value that a loop hands from one iteration to the next.
 
@@ -208,21 +226,22 @@ class Carry(Node):
 
 
 class Loop(Statement):
-    """Runs the body for each integer from ``low`` to below ``high``.
+    """Runs the body for each integer from ``low`` to below ``high``, or for each one in ``step``.
 
     With ``apart`` no iteration reads or writes an element that another one writes, and the loop may
-    run in any order, or on vectors; values that it carries are then sums of one kind.
+    run in any order, or on vectors; values that it carries are then totals.
     """
 
-    __slots__ = ("apart", "body", "carried", "high", "index", "low")
-    fields = ("index", "low", "high", "body", "carried", "apart")
-    defaults = ((), False)
+    __slots__ = ("apart", "body", "carried", "high", "index", "low", "step")
+    fields = ("index", "low", "high", "body", "carried", "apart", "step")
+    defaults = ((), False, 1)
     index: Var
     low: Scalar
     high: Scalar
     body: Body
     carried: tuple[Carry, ...]
     apart: bool
+    step: int
 
 
 class While(Statement):
@@ -258,8 +277,40 @@ class If(Statement):
     results: tuple[Result, ...]
 
 
+class Address(Node):
+    """Where an element of a buffer is, from which a routine reads or writes a part of it."""
+
+    __slots__ = ("buffer", "index")
+    fields = ("buffer", "index")
+    buffer: Buffer
+    index: tuple[Scalar, ...]
+
+
+class Call(Statement):
+    """Calls a routine of LAPACK or BLAS.
+
+    Attributes
+    ----------
+    routine : str
+        Its name, such as ``dpotrf``; :mod:`.linalg.numpy_lapack` lists those that there are.
+    arguments : tuple of Address or Scalar
+        Its arguments.  A scalar has the dtype that the routine expects: int32, the dtype of its
+        matrices, or uint8 for a letter.
+    writes : tuple of Buffer
+        The buffers that it changes.
+    """
+
+    __slots__ = ("arguments", "routine", "writes")
+    fields = ("routine", "arguments", "writes")
+    routine: str
+    arguments: tuple[Address | Scalar, ...]
+    writes: tuple[Buffer, ...]
+
+
 class Function(Node):
-    """Takes a table of arrays and one of integers.
+    """Takes a table of arrays, one of integers, and a range.
+
+    Threads share a function by its range, whose ends are the variables ``START`` and ``STOP``.
 
     Attributes
     ----------
@@ -279,6 +330,9 @@ class Function(Node):
     integers: tuple[Var, ...]
     arrays: tuple[Buffer, ...]
     body: Body
+
+
+START, STOP = Var("start", "int64"), Var("stop", "int64")
 
 
 def buffers_of(body: Body) -> set[Buffer]:
@@ -311,7 +365,7 @@ def index(value: int | Scalar) -> Scalar:
 
 
 __all__ = [
-    "PRIMITIVES", "Body", "Buffer", "Carry", "Const", "Function", "If", "Let", "Load", "Loop",
-    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Var", "While", "buffers_of", "const",
-    "index",
+    "PRIMITIVES", "START", "STOP", "Address", "Body", "Buffer", "Call", "Carry", "Const",
+    "Function", "If", "Let", "Load", "Loop", "Node", "Op", "Result", "Scalar", "Statement", "Store",
+    "Stream", "Var", "While", "buffers_of", "const", "index",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.linalg.lapack import Routines, product_of
 from relgraph.lowering.loops.nodes import Const, Scalar, const, index
 from relgraph.lowering.loops.values import (
     Computed,
@@ -24,9 +25,9 @@ from relgraph.lowering.loops.values import (
     unaligned,
 )
 from relgraph.ops.concatenate import Concatenate, Stack
-from relgraph.ops.contraction import Matmul, Outer
+from relgraph.ops.contraction import Outer
 from relgraph.ops.cumulative import Cumulative
-from relgraph.ops.elementwise import Cast, Elementwise, add, multiply
+from relgraph.ops.elementwise import Cast, Elementwise, add, multiply, true_divide
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 from relgraph.ops.indexing.index import Index as IndexOp
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 WIDE = 16  # columns of a product that is written as sums of rows
 LANES = 4  # elements of which an op that takes long is computed on vectors
-PRODUCT = 1 << 18  # multiplications of two matrices, beyond which a library is faster
+PRODUCT = 512  # multiplications of two matrices, beyond which BLAS is faster
 
 Rule = Callable[["GraphWriter", Variable, Sequence[Any]], Any]
 
@@ -119,6 +120,8 @@ def transpose(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Valu
 
     view = w.view(x, [x.shape[a] for a in axes], at)
     view.by_columns = n == 2 and axes == [1, 0] and not x.by_columns
+    if isinstance(view, Computed) and isinstance(x, Stored) and axes == [1, 0]:
+        view.turned = x
     return view
 
 
@@ -469,7 +472,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
             for n in static:
                 count = b.mul(count, n)
             number = b.op(Cast(dtype.name), count, dtype=dtype.name)
-            total = b.op(w.true_divide, total, number, dtype=dtype.name)
+            total = b.op(true_divide, total, number, dtype=dtype.name)
         return total
 
     kept = [x.shape[a] for a in range(len(x.shape)) if a not in axes]
@@ -527,17 +530,21 @@ def accumulated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
 # Products.
 
 
-def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
-    """Write a product of vectors and matrices."""
+def matmul(
+    w: GraphWriter, node: Variable, operands: Sequence[Value], *, keep: bool = True
+) -> Value:
+    """Write a product of vectors and matrices; without ``keep`` each element is read once."""
     dtype = node.dtype.name
     x, y = [w.converted(v, dtype) for v in operands]
     if max(len(x.shape), len(y.shape)) > 2 or node.dtype.kind == "b":
         raise Unsupported
     b = w.builder
-    if len(x.shape) == len(y.shape) == 2 and not _is_small_product(x, y):
-        raise Unsupported  # a library is faster
     inner = x.shape[-1] if isinstance(x.shape[-1], Const) else y.shape[0]
     vector_left, vector_right = len(x.shape) == 1, len(y.shape) == 1
+    if len(x.shape) == len(y.shape) == 2 and not _is_small_product(x, y):
+        if dtype not in ("float32", "float64"):
+            raise Unsupported  # a library is faster
+        return product_of(Routines(w, dtype, lambda k, shape: w.buffer(dtype, shape)), x, y)
     free = node.dtype.kind == "f"
 
     def element(place: Index) -> Scalar:
@@ -566,6 +573,8 @@ def matmul(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     if not isinstance(y, Written):
         y = w.cheap(y)
     shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
+    if not keep:
+        return Computed(dtype, shape, element, unaligned(x, y), 100)
     last = shape[-1] if shape else ONE
     wide = not isinstance(last, Const) or last.value >= WIDE
     if wide and not vector_right and not (vector_left and y.by_columns):
@@ -639,7 +648,6 @@ RULES: dict[type[GraphOp], Rule] = {
     IndexOp: indexed,
     Concatenate: joined,
     Stack: joined,
-    Matmul: matmul,
     Outer: outer,
     GetItem: lambda w, node, operands: operands[0][node.op.params[0]],  # type: ignore[union-attr]
 }

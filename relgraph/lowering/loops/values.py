@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.lowering.loops.builder import ZERO, Builder
-from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, index
+from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, const, index
 
 Index = Sequence[Scalar]
 At = Callable[[Index], Scalar]
@@ -81,14 +81,14 @@ class Written(Value):
                 test = same if test is None else self._builder.op("and", test, same, dtype="bool")
             assert test is not None
             found = self._builder.op("select", test, element, found, dtype=self.dtype)
-        assert found is not None
-        return found
+        # An array without elements is read only where a loop has no iterations.
+        return const(0, self.dtype) if found is None else found
 
 
 class Computed(Value):
     """An array whose elements are a function of their index.
 
-    ``cost`` counts the ops of an element.
+    ``cost`` counts the ops of an element.  ``turned`` is the matrix of which it is the transpose.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Computed(Value):
         self._at = at
         self._reads = reads
         self.cost = cost
+        self.turned: Stored | None = None
 
     @property
     def reads(self) -> frozenset[tuple[Buffer, bool]]:
@@ -144,6 +145,11 @@ def unaligned(*values: Value) -> frozenset[tuple[Buffer, bool]]:
     return frozenset([(buffer, False) for x in values for buffer, _ in x.reads])
 
 
+def reads(value: Value, buffer: Buffer) -> bool:
+    """Return True for an array that reads a buffer."""
+    return any([x is buffer for x, _ in value.reads])
+
+
 def stretched(value: Value, place: Index) -> Scalar:
     """Return the element of an operand that broadcasts, for an index of the result."""
     last = place[len(place) - len(value.shape) :]
@@ -151,4 +157,6 @@ def stretched(value: Value, place: Index) -> Scalar:
     return value.at([ZERO if one else i for one, i in zip(ones, last, strict=True)])
 
 
-__all__ = ["At", "Computed", "Index", "Stored", "Value", "Written", "stretched", "unaligned"]
+__all__ = [
+    "At", "Computed", "Index", "Stored", "Value", "Written", "reads", "stretched", "unaligned",
+]  # fmt: skip

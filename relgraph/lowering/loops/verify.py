@@ -13,10 +13,15 @@ from typing import Any
 
 from relgraph.errors import RelgraphError, VerifyError, count_of
 from relgraph.ir.types import DTYPES, TensorType
+from relgraph.lowering.loops.linalg.numpy_lapack import ROUTINES
 from relgraph.lowering.loops.nodes import (
     PRIMITIVES,
+    START,
+    STOP,
+    Address,
     Body,
     Buffer,
+    Call,
     Carry,
     Const,
     Function,
@@ -29,8 +34,10 @@ from relgraph.lowering.loops.nodes import (
     Scalar,
     Statement,
     Store,
+    Stream,
     Var,
     While,
+    const,
 )
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
@@ -67,7 +74,7 @@ class _Verifier:
         self.values: dict[Var, Scalar] = {}
 
     def function(self) -> None:
-        visible: set[Var] = set()
+        visible: set[Var] = {START, STOP}
         for variable in self.f.integers:
             self.bind(variable, "int64", visible, self.f)
         for buffer in self.f.arrays:
@@ -102,6 +109,12 @@ class _Verifier:
         elif isinstance(s, Store):
             self.element(s.buffer, s.index, visible, s)
             self.typed(s.value, s.buffer.dtype, visible, s)
+        elif isinstance(s, Stream):
+            self.element(s.buffer, s.index, visible, s)
+            self.element(s.source, (const(0, "int64"),), visible, s)
+            self.typed(s.count, "int64", visible, s)
+            if s.source.space != "stack" or s.source.dtype != s.buffer.dtype or s.buffer.strides:
+                raise self.error("a copy past the cache is not of the stack, or not a copy", s)
         elif isinstance(s, Loop):
             self.loop(s, visible)
         elif isinstance(s, While):
@@ -121,8 +134,28 @@ class _Verifier:
                 self.typed(r.then, r.var.dtype, then, s)
                 self.typed(r.other, r.var.dtype, other, s)
                 self.bind(r.var, r.var.dtype, visible, s)
+        elif isinstance(s, Call):
+            self.call(s, visible)
         else:
             raise self.error("a statement is of no kind of the language", s)
+
+    def call(self, s: Call, visible: set[Var]) -> None:
+        """Check that a routine exists, and that it gets memory of its dtype."""
+        dtype = {"s": "float32", "d": "float64"}.get(s.routine[:1])
+        if dtype is None or s.routine[1:] not in ROUTINES:
+            raise self.error(f"there is no routine {s.routine}", s)
+        buffers = []
+        for x in s.arguments:
+            if isinstance(x, Address):
+                self.element(x.buffer, x.index, visible, s)
+                buffers.append(x.buffer)
+            else:
+                self.scalar(x, visible, s)
+            kind = x.buffer.dtype if isinstance(x, Address) else x.dtype
+            if kind not in (dtype, "int32", "uint8"):
+                raise self.error(f"a routine of {dtype} gets a {kind}", s)
+        if not set(s.writes) <= set(buffers):
+            raise self.error("a routine writes to a buffer that it does not get", s)
 
     def loop(self, s: Loop, visible: set[Var]) -> None:
         self.typed(s.low, "int64", visible, s)
@@ -148,17 +181,13 @@ class _Verifier:
             self.typed(c.next, c.var.dtype, inside, where)
 
     def totals(self, s: Loop) -> None:
-        """Check that what a loop with iterations apart carries are totals of one kind."""
-        kinds = set()
+        """Check that what a loop with iterations apart carries are totals."""
         for c in s.carried:
             op = self.values.get(c.next, c.next) if isinstance(c.next, Var) else c.next
             if not isinstance(op, Op) or op.op not in FOLDS or op.args.count(c.var) != 1:
                 raise self.error(f"an apart loop carries {c.var.name}, which is no total", s)
-            kinds.add(op.op)
             if _reads(s, c.var) != 1:
                 raise self.error(f"an apart loop reads the total {c.var.name}", s)
-        if len(kinds) > 1:
-            raise self.error("an apart loop carries totals of several kinds", s)
 
     # Scalars.
 
@@ -191,7 +220,7 @@ class _Verifier:
         stack = buffer.space == "stack"
         if same is not buffer or not (stack or buffer in self.f.arrays):
             raise self.error(f"the buffer {buffer.name} is another one, or nowhere", where)
-        for size in buffer.shape:
+        for size in (*buffer.shape, *buffer.strides):
             self.typed(size, "int64", visible, where)
             if stack and not isinstance(size, Const):
                 raise self.error(f"{buffer.name} is on the stack, and its size varies", where)
@@ -246,6 +275,7 @@ class _Apart:
         self.values = values
         self.inside = set(_bound_in(loop.body)) | {c.var for c in loop.carried}
         self.accesses: dict[Buffer, list[tuple[tuple[Scalar, ...], Store | None]]] = {}
+        self.calls = any([isinstance(x, Call) for x in _walk(loop.body)])
         for x in _walk(loop.body):
             if isinstance(x, Load):
                 self.accesses.setdefault(x.buffer, []).append((x.index, None))
@@ -254,6 +284,8 @@ class _Apart:
 
     def check(self, verifier: _Verifier) -> None:
         """Raise for a buffer of which two iterations may touch one element."""
+        if self.calls:
+            raise verifier.error("iterations that are apart call a routine", self.loop)
         for buffer, accesses in self.accesses.items():
             stores = [store for _, store in accesses if store is not None]
             if not stores or self._is_flag(accesses, stores):

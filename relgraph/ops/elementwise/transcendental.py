@@ -54,20 +54,23 @@ def _polynomial(
     ulps: Ulps,
     *,
     arity: int = 1,
+    library: str = "",
     vector: bool = True,
     share: int = LONG,
 ) -> dict[str, Any]:
     """Return the columns of a function that the CPU computes by a polynomial.
 
-    ``elementary`` bounds the distance to the exact result and ``ulps`` that to NumPy's; ``vector``
-    says whether vendors' libraries of vector functions have it.
+    ``elementary`` bounds the distance to the exact result and ``ulps`` that to NumPy's;
+    ``library`` is its name in C, if it differs; ``vector`` says whether vendors' libraries of
+    vector functions have it.
     """
     function = name.partition(".")[2]
+    library = library or function
     operands = ", ".join([f"{{{i}}}" for i in range(arity)])
     return {
         "cpu": Cpu(float=f"{function}({operands})", plain=True, share=share),
-        "cuda": f"{function}{{s}}({operands})",
-        "elementary": Polynomial(name, elementary, function if vector else ""),
+        "cuda": f"{library}{{s}}({operands})",
+        "elementary": Polynomial(name, elementary, library if vector else ""),
         "ulps": ulps,
     }
 
@@ -293,9 +296,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         measure=(10, 2),
         meaning=lambda mp, x: mp.asin(x),
         derivative=lambda op, r, x: (1 / op.sqrt(1 - op.square(x)),),
-        cpu=Cpu(float="math.asin({0})"),
-        cuda="asin{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("inverse_circular.arcsin", Ulps(1.2, 1.2), Ulps(4, 4), library="asin"),
     ),
     _transcendental(
         np.arccos,
@@ -305,9 +306,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         measure=(11, 2),
         meaning=lambda mp, x: mp.acos(x),
         derivative=lambda op, r, x: (-1 / op.sqrt(1 - op.square(x)),),
-        cpu=Cpu(float="math.acos({0})"),
-        cuda="acos{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("inverse_circular.arccos", Ulps(1.2, 1.2), Ulps(4, 4), library="acos"),
     ),
     _transcendental(
         np.arctan,
@@ -319,9 +318,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         bounds=bounds.increasing,
         meaning=lambda mp, x: mp.atan(x),
         derivative=lambda op, r, x: (1 / (1 + op.square(x)),),
-        cpu=Cpu(float="math.atan({0})"),
-        cuda="atan{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("inverse_circular.arctan", Ulps(0.8, 0.8), Ulps(4, 4), library="atan"),
     ),
     ufunc(
         np.arctan2,
@@ -332,9 +329,9 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
             x / (op.square(x) + op.square(y)),
             -y / (op.square(x) + op.square(y)),
         ),
-        cpu=Cpu(float="math.atan2({0}, {1})"),
-        cuda="atan2{s}({0}, {1})",
-        ulps=Ulps(4, 4),
+        **_polynomial(
+            "inverse_circular.arctan2", Ulps(1.0, 1.0), Ulps(4, 4), arity=2, library="atan2"
+        ),
     ),
     _transcendental(
         np.sinh,
@@ -344,9 +341,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         bounds=bounds.increasing,
         meaning=lambda mp, x: mp.sinh(x),
         derivative=lambda op, r, x: (op.cosh(x),),
-        cpu=Cpu(float="math.sinh({0})", wide=True),
-        cuda="sinh{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("hyperbolic.sinh", Ulps(1.4, 1.4), Ulps(4, 4)),
     ),
     _transcendental(
         np.cosh,
@@ -354,9 +349,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         measure=(5, 2),
         meaning=lambda mp, x: mp.cosh(x),
         derivative=lambda op, r, x: (op.sinh(x),),
-        cpu=Cpu(float="math.cosh({0})", wide=True),
-        cuda="cosh{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("hyperbolic.cosh", Ulps(1.4, 1.4), Ulps(4, 4)),
     ),
     _transcendental(
         np.tanh,
@@ -378,9 +371,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         bounds=bounds.increasing,
         meaning=lambda mp, x: mp.asinh(x),
         derivative=lambda op, r, x: (1 / op.sqrt(1 + op.square(x)),),
-        cpu=Cpu(float="math.asinh({0})", wide=True),
-        cuda="asinh{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("inverse_hyperbolic.arcsinh", Ulps(1.0, 1.0), Ulps(4, 4), library="asinh"),
     ),
     _transcendental(
         np.arccosh,
@@ -389,9 +380,7 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         measure=(10, 2),
         meaning=lambda mp, x: mp.acosh(x),
         derivative=lambda op, r, x: (1 / op.sqrt(op.square(x) - 1),),
-        cpu=Cpu(float="math.acosh({0})", wide=True),
-        cuda="acosh{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("inverse_hyperbolic.arccosh", Ulps(1.6, 1.6), Ulps(4, 4), library="acosh"),
     ),
     _transcendental(
         np.arctanh,
@@ -401,8 +390,6 @@ TRIGONOMETRIC: tuple[Row, ...] = themed(
         measure=(5, 2),
         meaning=lambda mp, x: mp.atanh(x),
         derivative=lambda op, r, x: (1 / (1 - op.square(x)),),
-        cpu=Cpu(float="math.atanh({0})", wide=True),
-        cuda="atanh{s}({0})",
-        ulps=Ulps(4, 4),
+        **_polynomial("inverse_hyperbolic.arctanh", Ulps(1.0, 1.0), Ulps(4, 4), library="atanh"),
     ),
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,7 +225,7 @@ class _Rolled:
                 continue
             numbers = [entry[1], *[x[1] for x in others]]
             stride = numbers[1] - numbers[0]
-            if numbers != list(range(numbers[0], numbers[0] + stride * len(numbers), stride)):
+            if not stride or any([b - a != stride for a, b in pairwise(numbers)]):
                 return None
             if numbers[0] < 0 or numbers[-1] < 0:
                 return None

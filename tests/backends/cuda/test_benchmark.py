@@ -36,6 +36,7 @@ def test_all_parts_in_the_simulator(tmp_path):
     assert result["bandwidth"]["mean"] is None
     assert result["launch"]["launches"] >= 2
     assert set(result["gather"]) == {"as written", "rewritten"}
+    assert [row["agrees"] for row in result["loops"].values()] == [True, True]
     assert len(result["correctness"]) >= 8
     assert result["driver"] and result["seconds"] > 0
 

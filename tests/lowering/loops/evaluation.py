@@ -6,9 +6,10 @@ import pytest
 from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.lowering.loops import interpreter
-from relgraph.lowering.loops.build import FAILED, GOES_ON, written_loop
+from relgraph.lowering.loops.build import written_loop
 from relgraph.lowering.loops.nodes import Op
 from relgraph.lowering.loops.verify import verify
+from relgraph.lowering.loops.writer import FAILED, GOES_ON
 
 EXACT = frozenset({
     "add", "subtract", "multiply", "true_divide", "sqrt", "square", "absolute", "negative",

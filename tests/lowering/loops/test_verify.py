@@ -21,7 +21,7 @@ from relgraph.lowering.loops.nodes import (
     index,
 )
 from relgraph.lowering.loops.verify import verify
-from relgraph.ops.elementwise import add, exp, multiply
+from relgraph.ops.elementwise import add, exp
 
 N = Var("n", "int64")
 i, j, a, b, c, t = (Var(name, dtype) for name, dtype in [
@@ -152,15 +152,6 @@ BAD = {
         "reads the total",
         loop(
             Store(Y, (i,), a), carried=(Carry(a, ZEROF, Op("sum", (a, Load(X, (i,))), "float64")),)
-        ),
-    ],
-    "totals of two kinds": [
-        "several kinds",
-        loop(
-            carried=(
-                Carry(a, ZEROF, Op("sum", (a, Load(X, (i,))), "float64")),
-                Carry(b, ONEF, Op(multiply, (b, Load(X, (i,))), "float64")),
-            )
         ),
     ],
 }

@@ -143,3 +143,14 @@ def test_steps_that_differ_stay_as_they_are():
         x = rg.tanh(M @ x)
     graph = rg.FunctionGraph(None, [x])
     assert rg.rewrite_graph(graph, LoopRolling()) == graph
+
+
+def test_indices_that_do_not_follow_the_step_stay_as_they_are():
+    def multiplied(a, b):
+        for i in range(b.shape[0]):
+            for j in range(b.shape[1]):
+                b[i, j] += a[i + 1 :, i] @ b[i + 1 :, j]
+        return b
+
+    a, b = np.random.default_rng(4).normal(size=(2, 10, 10))
+    np.testing.assert_allclose(rg.jit(multiplied)(a, b.copy()), multiplied(a, b), rtol=1e-12)

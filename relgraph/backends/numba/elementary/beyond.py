@@ -22,23 +22,24 @@ INDEX = ir.IntType(32)
 LANES = (4, 8, 16)  # of float32; float64 vectors have half as many
 
 
-def library_beyond(name: str, bound: float, x: Value, result: Value) -> Value:
+def library_beyond(name: str, bound: float, x: Value, result: Value, *operands: Value) -> Value:
     """Return ``result``, or the C library's result if the absolute value of ``x`` exceeds
     ``bound``.
 
-    ``name`` is a function of the C library that takes a float64.
+    ``name`` is a function of the C library on float64, of ``operands``, or of ``x`` without them.
     """
     kind = x.format
     module = x.builder.module
     full = f"relgraph.{name}.beyond.f{kind.bits}"
     scalar = module.globals.get(full)
     lanes = [n // 2 if kind.bits == 64 else n for n in LANES]
+    args = [v.code for v in (x, result, *operands)]
     if scalar is None:
-        scalar = _scalar(module, full, name, bound, kind.type)
+        scalar = _scalar(module, full, name, bound, kind=kind.type, arity=len(args))
         for n in lanes:
             _vector(scalar, bound, ir.VectorType(kind.type, n))
-    code = x.builder.call(scalar, [x.code, result.code])
-    announce(code, [f"_ZGV_LLVM_N{n}vv_{full}({full}.v{n})" for n in lanes])
+    code = x.builder.call(scalar, args)
+    announce(code, [f"_ZGV_LLVM_N{n}{'v' * len(args)}_{full}({full}.v{n})" for n in lanes])
     return Value(x.builder, code)
 
 
@@ -49,8 +50,8 @@ def announce(call: Any, variants: list[str]) -> None:
         set.add(call.attributes, attribute)  # llvmlite's own method rejects unknown attributes
 
 
-def _function(module: Any, name: str, kind: Any) -> Any:
-    function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
+def _function(module: Any, name: str, kind: Any, arity: int) -> Any:
+    function = ir.Function(module, ir.FunctionType(kind, [kind] * arity), name)
     function.linkage = "weak_odr"  # keeps vector variants to which only an attribute refers
     function.attributes.add("noinline")
     function.attributes.add("nounwind")
@@ -73,16 +74,18 @@ def _outside(builder: Any, x: Any, bound: float) -> Any:
     return builder.fcmp_ordered(">", builder.call(absolute, [x]), limit)
 
 
-def _scalar(module: Any, full: str, name: str, bound: float, kind: Any) -> Any:
-    function = _function(module, full, kind)
-    x, result = function.args
+def _scalar(module: Any, full: str, name: str, bound: float, *, kind: Any, arity: int) -> Any:
+    function = _function(module, full, kind, arity)
+    x, result, *operands = function.args
+    operands = operands or [x]
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     with builder.if_then(_outside(builder, x, bound), likely=False):
         library = module.globals.get(name)
         if library is None:
-            library = ir.Function(module, ir.FunctionType(FLOAT64, [FLOAT64]), name)
-        wide = x if kind == FLOAT64 else builder.fpext(x, FLOAT64)
-        value = builder.call(library, [wide])
+            takes = [FLOAT64] * len(operands)
+            library = ir.Function(module, ir.FunctionType(FLOAT64, takes), name)
+        wide = [a if kind == FLOAT64 else builder.fpext(a, FLOAT64) for a in operands]
+        value = builder.call(library, wide)
         builder.ret(value if kind == FLOAT64 else builder.fptrunc(value, kind))
     builder.ret(result)
     return function
@@ -90,8 +93,8 @@ def _scalar(module: Any, full: str, name: str, bound: float, kind: Any) -> Any:
 
 def _vector(scalar: Any, bound: float, vector: Any) -> None:
     count = vector.count
-    function = _function(scalar.module, f"{scalar.name}.v{count}", vector)
-    x, result = function.args
+    function = _function(scalar.module, f"{scalar.name}.v{count}", vector, len(scalar.args))
+    x, result, *operands = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     outside = builder.bitcast(_outside(builder, x, bound), ir.IntType(count))
     some = builder.icmp_unsigned("!=", outside, ir.Constant(outside.type, 0))
@@ -102,9 +105,8 @@ def _vector(scalar: Any, bound: float, vector: Any) -> None:
         builder.branch(loop)
         builder.position_at_end(loop)
         lane, values = builder.phi(INDEX), builder.phi(vector)
-        one = builder.call(
-            scalar, [builder.extract_element(x, lane), builder.extract_element(values, lane)]
-        )
+        args = (x, values, *operands)
+        one = builder.call(scalar, [builder.extract_element(a, lane) for a in args])
         filled = builder.insert_element(values, one, lane)
         following = builder.add(lane, ir.Constant(INDEX, 1))
         lane.add_incoming(ir.Constant(INDEX, 0), before)

@@ -1,4 +1,4 @@
-"""Powers and cube roots.
+"""Powers, cube roots and lengths.
 
 ``x**y = exp(y log(x))`` needs the logarithm to more precision than its format has, because the
 result magnifies a relative error of the logarithm by ``y log(x)``.  In float64 the logarithm is a
@@ -155,3 +155,26 @@ def cbrt(x: Value) -> Value:
     t = t * where(tiny, t.constant(2.0 ** -(lift // 3)), 1.0)
     t = where(x.equals(0.0), x, t)
     return where(absolute(x) < math.inf, with_sign(t, x), x)
+
+
+# Operands whose larger one is above the first number, or below the second, are multiplied by a
+# power of two, whose exponent is the third: then no square that counts is subnormal or infinite.
+_SQUARES = {"float32": (2.0**60, 2.0**-40, 80), "float64": (2.0**500, 2.0**-400, 600)}
+
+
+def hypot(x: Value, y: Value) -> Value:
+    """Compute ``sqrt(x**2 + y**2)``, with the rounding error of the larger square."""
+    high, low, exponent = _SQUARES[x.format.name]
+    a, b = absolute(x), absolute(y)
+    above = a > b
+    larger, smaller = where(above, a, b), where(above, b, a)
+    up, down = x.constant(2.0**exponent), x.constant(2.0**-exponent)
+    is_large, is_small = larger > high, larger < low
+    scale = where(is_large, down, where(is_small, up, 1.0))
+    back = where(is_large, up, where(is_small, down, 1.0))
+    larger, smaller = larger * scale, smaller * scale
+    square = larger * larger
+    lost = fma(larger, larger, -square)
+    result = intrinsic("sqrt", square + fma(smaller, smaller, lost)) * back
+    result = where(a.equals(math.inf), a, result)
+    return where(b.equals(math.inf), b, result)

@@ -1,4 +1,4 @@
-"""The elementary functions and their error bounds.
+"""The elementary functions and their error bounds, and functions that equal NumPy's.
 
 A bound is in ULPs of the exact result.  It is slightly above the largest error that
 ``benchmarks/ulp.py`` finds over all numbers of float32, or every third, and over a hundred million
@@ -43,4 +43,9 @@ TABLE: dict[str, Elementary] = {
     )
     for name, row in ROWS.items()
     if row.elementary is not None
+}
+
+# Functions of two operands that vectorise as formulas, and equal NumPy's to the last bit.
+EQUAL: dict[str, Formula] = {
+    name: formula_at(f"divisions.{name}") for name in ("remainder", "floor_divide")
 }

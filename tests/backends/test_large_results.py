@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.backends.numba import kernels, machine, past_cache
-from relgraph.backends.numba.schedules import FUSION, past_text, scheduled
-from relgraph.backends.numba.translate import translate
+from relgraph.backends.numba import kernels, machine
+from relgraph.backends.numba.llvm_printer import printed
+from relgraph.backends.numba.schedules import FUSION, READ, STREAMS, WRITTEN, layout_of, scheduled
+from relgraph.lowering.nests import nest_of
 
-pytestmark = pytest.mark.skipif(not past_cache.HERE, reason="not on this processor")
+pytestmark = pytest.mark.skipif(not STREAMS, reason="not on this processor")
 
-EIGHT = past_cache.READ // 8  # elements of float64 from which on an operand fills a cache
+EIGHT = READ // 8  # elements of float64 from which on an operand fills a cache
 
 
 def compiled():
@@ -50,13 +51,26 @@ def test_flat_results(count, threads):
     assert compiled()
 
 
+SMALL = ("float32", "int16", "int8")
+
+
+def layout(*outputs):
+    """Return the layout of the one kernel of a graph."""
+    schedule = scheduled(rg.FunctionGraph(None, outputs), FUSION)
+    (step,) = schedule.steps
+    return layout_of(step, nest_of(step.structure))
+
+
 def test_what_fills_a_cache():
-    one, two = past_cache.layout(["float64"], [("float64", True)]), [("float32", True)] * 2
-    assert one == {"least": EIGHT, "results": 1, "item": 8}
-    assert past_cache.layout(["float64"] * 4, [("float64", True)])["least"] == EIGHT // 4
-    assert past_cache.layout([], two)["least"] == past_cache.WRITTEN // 8
-    assert past_cache.layout(["int8"], two)["least"] == past_cache.WRITTEN // 8
-    assert past_cache.layout(["int8"], [("bool", True), ("float64", True)])["item"] == 0
+    a, b, c, d = [rg.vector(name, "n") for name in "abcd"]
+    f, s, i = [rg.tensor(name, ("n",), t) for name, t in zip("fsi", SMALL, strict=True)]
+    one = layout(a * 2)
+    assert (one.least, one.results, one.item) == (EIGHT, 1, 8)
+    assert layout(a + b * c - d).least == EIGHT // 4
+    assert layout(f + 1, f * 2).least == min(READ // 4, WRITTEN // 8)
+    assert layout(rg.cast(i, "float32"), rg.cast(i, "float32") + 1).least == WRITTEN // 8
+    assert layout(s > 0, rg.cast(s, "float64")).item == 0
+    assert layout(rg.sum(a)).least == 0
 
 
 def test_small_results_stay_in_the_cache():
@@ -74,7 +88,7 @@ def test_small_results_stay_in_the_cache():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint8"])
 @pytest.mark.parametrize("offset", [0, 1, 5, 7])
 def test_out_arrays_may_start_at_any_offset(dtype, offset):
-    count = past_cache.READ // np.dtype(dtype).itemsize + 3
+    count = READ // np.dtype(dtype).itemsize + 3
     x = rg.tensor("x", dtype=dtype, shape=("n",))
     f = rg.function([x], x + x)
     a = sample(count, dtype)
@@ -172,19 +186,14 @@ def test_large_temporaries_that_are_read_again():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
-def test_only_aligned_vectors_are_marked(dtype):
+def test_lines_go_past_the_cache_as_aligned_vectors(dtype):
     x, w = rg.tensor("x", dtype=dtype, shape=("n", "k")), rg.tensor("w", dtype=dtype, shape=("k",))
     for graph, inputs in ((x * x, [x]), (x * w, [x, w])):
         (structure,) = scheduled(rg.function(inputs, graph).graph, FUSION).names
-        translation = translate(past_text(structure, "kernel"), kernels.scalar)
-        text = past_cache.marked(str(machine.optimised(translation.text)))
+        functions = nest_of(structure, past=True).functions("kernel")
+        text = str(machine.optimised(printed(functions, kernels.scalar).text))
         stores = re.findall(r"store <(\d+) x \w+> .*, align (\d+).*!nontemporal", text)
         assert stores
         size = np.dtype(dtype).itemsize
         assert all(int(align) >= size * int(lanes) >= 16 for lanes, align in stores)
         assert "@llvm.x86.sse.sfence()" in text
-
-
-def test_a_module_without_streaming_stores_is_unchanged():
-    text = "define void @f(ptr %a) {\n  store i64 1, ptr %a\n  ret void\n}\n"
-    assert past_cache.marked(text) == text

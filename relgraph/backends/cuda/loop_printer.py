@@ -1,0 +1,256 @@
+"""The loop language as the text of a kernel.
+
+One thread runs a function.  If its last statement is a loop over independent series, as
+:mod:`relgraph.lowering.loops.batches` writes it, the threads of the grid share its iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from relgraph.backends.cuda.source import Text
+from relgraph.backends.cuda.templates import expression, supported
+from relgraph.ir.node import apply, as_variable, make_input
+from relgraph.ir.op import Op as GraphOp
+from relgraph.ir.types import TensorType
+from relgraph.lowering.kernels import Statement as Row
+from relgraph.lowering.loops.nodes import (
+    Body,
+    Buffer,
+    Carry,
+    Const,
+    Function,
+    If,
+    Let,
+    Load,
+    Loop,
+    Op,
+    Result,
+    Scalar,
+    Statement,
+    Store,
+    Var,
+    While,
+    buffers_of,
+)
+from relgraph.lowering.loops.rules import Unsupported
+from relgraph.lowering.refs import Ref
+
+# The expressions of the ops that graphs do not have.
+_PRIMITIVES = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} // {1}",
+    "rem": "{0} % {1}", "min": "min({0}, {1})", "max": "max({0}, {1})", "less": "{0} < {1}",
+    "equal": "{0} == {1}", "and": "{0} & {1}", "or": "{0} | {1}", "not": "not {0}",
+    "select": "{1} if {0} else {2}",
+}  # fmt: skip
+_SUMS = {"float64": "add({0}, {1})", "float32": "addf({0}, {1})"}
+
+
+def printed(function: Function, threads: int = 0) -> Text:
+    """Return a function of the loop language as a kernel.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    threads : int
+        The threads of a block, of a grid that shares the iterations of the last statement, after
+        the caller has cleared the status; 0 for one thread, which runs the whole function.
+
+    Returns
+    -------
+    Text
+        Its parameters are the integers and the arrays of the function, without dimensions.
+
+    Raises
+    ------
+    Unsupported
+        If an op or a statement has no spelling on a GPU.
+    """
+    text = kernel(function)
+    for b in sorted(buffers_of(function.body) - set(function.arrays), key=name_of):
+        kind = "bool_" if b.dtype == "bool" else b.dtype
+        text.line(f"{name_of(b)} = cuda.local.array({size_of(b)}, {kind})")
+    printer = Printer(text)
+    if not threads:
+        printer.body(function.body)
+        return text
+    *first, loop = function.body
+    assert isinstance(loop, Loop)
+    # The caller clears the status: a thread could clear what another one has set.
+    private = [s for s in first if not isinstance(s, Store) or s.buffer.space == "stack"]
+    printer.body(tuple(private))
+    with text.each(loop.index.name, printer.scalar(loop.high), threads):
+        printer.body(loop.body)
+    return text
+
+
+def kernel(function: Function) -> Text:
+    """Return a kernel without statements, of the parameters of a function."""
+    text = Text(names={"bool_": np.bool_})
+    text.parameters = [(x.name, "int64") for x in function.integers]
+    text.parameters += [(name_of(b), f"{b.dtype}[::1]") for b in function.arrays]
+    return text
+
+
+def name_of(buffer: Buffer) -> str:
+    """Return the name of a buffer, which no variable has."""
+    return buffer.name.upper()
+
+
+def size_of(buffer: Buffer) -> int:
+    """Return the number of elements of a buffer on the stack, at least 1."""
+    return max(prod([n.value for n in buffer.shape]), 1)  # type: ignore[attr-defined]
+
+
+class Printer:
+    """Writes the statements that one thread runs."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.count = 0
+
+    # Statements.
+
+    def body(self, body: Body) -> None:
+        """Write statements."""
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, s: Statement) -> None:
+        """Write a statement."""
+        if isinstance(s, Let):
+            self.text.line(f"{s.var.name} = {self.expression(s.value)}")
+        elif isinstance(s, Store):
+            value = self.scalar(s.value)
+            self.text.line(f"{self.element(s.buffer, s.index)} = {value}")
+        elif isinstance(s, Loop):
+            self.loop(s)
+        elif isinstance(s, While):
+            self.start(s.carried)
+            self.text.open("while True:")
+            self.body(s.head)
+            self.text.open(f"if not {self.scalar(s.test)}:")
+            self.text.line("break")
+            self.text.close()
+            self.body(s.body)
+            self.step(s.carried)
+            self.text.close()
+        elif isinstance(s, If):
+            self.text.open(f"if {self.scalar(s.test)}:")
+            self.branch(s.then, s.results, [r.then for r in s.results])
+            self.text.close()
+            if s.other or s.results:
+                self.text.open("else:")
+                self.branch(s.other, s.results, [r.other for r in s.results])
+                self.text.close()
+        else:
+            raise Unsupported
+
+    def loop(self, s: Loop) -> None:
+        """Write a loop over integers."""
+        index = s.index.name
+        low, high = self.scalar(s.low), self.scalar(s.high)
+        self.start(s.carried)
+        self.text.line(f"{index} = {low}")
+        self.text.open(f"while {index} < {high}:")
+        self.body(s.body)
+        self.step(s.carried)
+        self.text.line(f"{index} = int64({index} + 1)")
+        self.text.close()
+
+    def start(self, carried: Sequence[Carry]) -> None:
+        """Write the first values."""
+        for c in carried:
+            self.text.line(f"{c.var.name} = {self.expression(c.start)}")
+
+    def step(self, carried: Sequence[Carry]) -> None:
+        """Write the next values, all of which read the values so far."""
+        pairs = [(c.var.name, self.scalar(c.next)) for c in carried]
+        pairs = [(name, value) for name, value in pairs if name != value]
+        if pairs:
+            names, values = zip(*pairs, strict=True)
+            self.text.line(f"{', '.join(names)} = {', '.join(values)}")
+
+    def branch(self, body: Body, results: Sequence[Result], values: Sequence[Scalar]) -> None:
+        """Write one of two bodies, and the values at its end."""
+        self.body(body)
+        for r, value in zip(results, values, strict=True):
+            self.text.line(f"{r.var.name} = {self.expression(value)}")
+        if not body and not results:
+            self.text.line("pass")
+
+    # Scalars.
+
+    def scalar(self, x: Scalar) -> str:
+        """Return a name or a constant, after writing what computes it."""
+        if isinstance(x, Var | Const):
+            return self.expression(x)
+        self.count += 1
+        name = f"_{self.count}"
+        self.text.line(f"{name} = {self.expression(x)}")
+        return name
+
+    def expression(self, x: Scalar) -> str:
+        """Return the right-hand side of a statement."""
+        if isinstance(x, Var):
+            return x.name
+        if isinstance(x, Const):
+            return _constant(x)
+        if isinstance(x, Load):
+            return self.element(x.buffer, x.index)
+        assert isinstance(x, Op)
+        names = [self.scalar(y) for y in x.args]
+        if isinstance(x.op, str):
+            template = _SUMS[x.dtype] if x.op == "sum" else _PRIMITIVES[x.op]
+            text = template.format(*names)
+            return text if x.dtype == "bool" else f"{x.dtype}({text})"
+        return expression(_row(x), names)
+
+    def element(self, buffer: Buffer, at: Sequence[Scalar]) -> str:
+        """Return an element of an array without dimensions."""
+        offset = "0"
+        for k, (x, size) in enumerate(zip(at, buffer.shape, strict=True)):
+            index = x.text if isinstance(x, Const) else self.scalar(x)
+            if k == 0 or offset == "0":
+                offset = index
+                continue
+            factor = size.text if isinstance(size, Const) else self.scalar(size)
+            offset = f"({offset}) * {factor} + {index}" if "+" in offset else (
+                f"{offset} * {factor} + {index}"
+            )  # fmt: skip
+        return f"{name_of(buffer)}[{offset}]"
+
+
+def _constant(x: Const) -> str:
+    if x.dtype == "bool":
+        return x.text
+    special = {"nan": "math.nan", "inf": "math.inf", "-inf": "-math.inf"}
+    return f"{x.dtype}({special.get(x.text, x.text)})"
+
+
+def _row(x: Op) -> Row:
+    """Return the statement of a kernel that means an op of scalars."""
+    assert isinstance(x.op, GraphOp)
+    last = x.args[-1].value if isinstance(x.args[-1], Const) else None
+    dtypes = tuple([y.dtype for y in x.args])
+    if not _is_supported(x.op, dtypes, last):
+        raise Unsupported
+    refs = [Ref("row", i, name) for i, name in enumerate(dtypes)]
+    if last in (0.5, 1, 2) and len(refs) > 1:  # powers that need no function
+        refs[-1] = Ref("literal", 0, dtypes[-1], last)
+    return Row(x.op, tuple(refs), x.dtype)
+
+
+@lru_cache(maxsize=4096)
+def _is_supported(op: GraphOp, dtypes: tuple[str, ...], last: object) -> bool:
+    operands = [make_input(f"x{i}", TensorType(name)) for i, name in enumerate(dtypes)]
+    constant = () if last is None else (as_variable(np.asarray(last, dtypes[-1])),)
+    return supported(apply(op, (*operands[: len(dtypes) - len(constant)], *constant)))
+
+
+__all__ = ["Printer", "kernel", "name_of", "printed", "size_of"]

@@ -1,0 +1,256 @@
+"""Loops and choices in the loop language: scans, ``while`` loops and conditions.
+
+What a loop carries is in variables if it has few elements of constant number, and in a buffer
+otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relgraph.ir.node import Variable
+from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.nodes import Buffer, If, Scalar, Store, Var, index
+from relgraph.lowering.loops.rules import Unsupported
+from relgraph.lowering.loops.values import Stored, Value, reads
+from relgraph.lowering.loops.writer import GOES_ON
+
+if TYPE_CHECKING:
+    from relgraph.lowering.loops.build import GraphWriter
+
+ROUNDS = 1 << 20  # iterations of a ``while`` loop before its caller looks for signals
+MOST = 1 << 30  # iterations of a ``while`` loop within another loop
+
+
+def _read_often(w: GraphWriter, values: Iterable[Value]) -> list[Value]:
+    """Return operands that a body reads, which another iteration or the graph around it may
+    read again.
+    """
+    return [_shared(w, x) for x in values]
+
+
+def _shared(w: GraphWriter, x: Value) -> Value:
+    if w.is_small(x.shape):
+        return _operand(w, x)
+    x = w.cheap(x)
+    return Stored(x.buffer, w.builder, x.first, shared=True) if isinstance(x, Stored) else x
+
+
+def scan(
+    w: GraphWriter,
+    node: Variable,
+    operands: Sequence[Value],
+    targets: Sequence[Buffer] | None,
+    places: Mapping[int, Stored],
+) -> list[Value]:
+    """Write a scan; ``places`` are for what it stacks within another scan."""
+    op: Any = node.op
+    body, n, sequences = op.body, op.carries, op.sequences
+    length: Scalar = index(op.size) if isinstance(op.size, int) else ZERO
+    if not isinstance(op.size, int):
+        length = operands[1 + n].shape[0] if sequences else w.as_index(operands[0])
+    b = w.builder
+    slices = operands[1 + n : 1 + n + sequences]
+    for x in slices:
+        if x.shape[0] is not length:
+            same = b.op("equal", x.shape[0], length, dtype="bool")
+            w.fail_if(b.op("not", same, dtype="bool"))
+            length = b.op("select", same, length, ZERO, dtype="int64")
+    rest = _read_often(w, operands[1 + n + sequences :])
+    carry = _Carry(w, operands[1 : 1 + n], targets)
+    stacks: list[Stored] = []
+    for k, type_ in enumerate(node.type.items[n:]):
+        if targets is not None:
+            stacks.append(Stored(targets[n + k], b))
+            continue
+        inner = [index(d) if isinstance(d, int) else w.size_named(d) for d in type_.shape[1:]]
+        place = places.get(n + k)
+        if place is None or place.shape != (length, *inner):
+            place = w.buffer(type_.dtype.name, [length, *inner])
+        stacks.append(place)
+    buffers = len(w.owned)
+    with b.loop(ZERO, length, carry.starts) as loop:
+        i = loop.index
+        at = b.sub(b.sub(length, ONE), i) if op.reverse else i
+        parts = [_slice(w, x, at) for x in slices]
+        slots = [Stored(stack.buffer, b, (*stack.first, at)) for stack in stacks]
+        results = w.graph(
+            body.graph,
+            [w.scalar(at), *carry.values(loop.vars), *parts, *rest],
+            dict(zip(body.graph.outputs[n:], slots, strict=True)),
+        )
+        loop.next = carry.following(results[:n], list(zip(results[n:], slots, strict=True)))
+        # Without a carry, an iteration writes to what it stacks, and to buffers of its own.
+        loop.apart = n == 0 and len(w.owned) == buffers
+    return [*carry.values(loop.vars), *stacks]
+
+
+def _slice(w: GraphWriter, x: Value, at: Scalar) -> Value:
+    if isinstance(x, Stored):
+        part: Value = Stored(x.buffer, w.builder, (*x.first, at))
+    else:
+        part = w.view(x, x.shape[1:], lambda place: x.at([at, *place]))
+    return w.written_out(part) if w.is_small(part.shape) else part
+
+
+def while_loop(
+    w: GraphWriter, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
+) -> list[Value]:
+    """Write a ``while`` loop."""
+    op: Any = node.op
+    b, n = w.builder, op.carries
+    rest = _read_often(w, operands[n:])
+    carry = _Carry(w, operands[:n], targets)
+    most = ROUNDS if targets is not None else MOST
+
+    def head(variables: Sequence[Var]) -> Scalar:
+        count, *others = variables
+        (test,) = w.graph(op.test.graph, [*carry.values(others), *rest])
+        within = b.op("less", count, index(most), dtype="bool")
+        return b.op("and", test.at(()), within, dtype="bool")
+
+    def step(variables: Sequence[Var]) -> list[Scalar]:
+        count, *others = variables
+        results = w.graph(op.body.graph, [*carry.values(others), *rest])
+        return [b.add(count, ONE), *carry.following(results, [])]
+
+    count, *last = b.loop_while([ZERO, *carry.starts], head, step)
+    over = b.op("equal", count, index(most), dtype="bool")
+    if targets is None:
+        w.fail_if(over)
+    else:
+        status = b.add(b.load(w.status, (ZERO,)), index(GOES_ON))
+        b.write(If(over, (Store(w.status, (ZERO,), status),), ()))
+    return carry.values(last)
+
+
+def cond(
+    w: GraphWriter, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
+) -> list[Value]:
+    """Write a choice of two graphs."""
+    op: Any = node.op
+    test, *rest = operands
+    b = w.builder
+    known = _read_often(w, rest)
+    small: list[bool] = []
+    stored: list[Stored] = []
+    for k, type_ in enumerate(node.type.items):
+        shape = [index(d) if isinstance(d, int) else w.size_named(d) for d in type_.shape]
+        small.append(w.is_small(shape))
+        if not small[-1]:
+            target = None if targets is None else Stored(targets[k], b)
+            stored.append(target or w.buffer(type_.dtype.name, shape))
+
+    def branch(body: Any) -> Callable[[], list[Scalar]]:
+        def write() -> list[Scalar]:
+            flat: list[Scalar] = []
+            places = iter(stored)
+            for value, is_small in zip(w.graph(body.graph, known), small, strict=True):
+                if is_small:
+                    flat += w.written_out(value).elements.ravel().tolist()
+                else:
+                    w.store(value, next(places))
+            return flat
+
+        return write
+
+    flat = iter(b.choice(test.at(()), branch(op.then), branch(op.other)))
+    places = iter(stored)
+    values: list[Value] = []
+    for type_, is_small in zip(node.type.items, small, strict=True):
+        if not is_small:
+            values.append(next(places))
+            continue
+        elements = np.empty(type_.shape, object)
+        for place in np.ndindex(*elements.shape):
+            elements[place] = next(flat)
+        values.append(w.written(type_.dtype.name, elements))
+    return values
+
+
+def _operand(w: GraphWriter, x: Value) -> Value:
+    """Return a small operand that nobody writes to: written out, and where it is stored."""
+    out = w.written_out(x)
+    if isinstance(x, Stored) and x.buffer not in w.owned:
+        stored = x
+        out.source = lambda: stored
+    return out
+
+
+class _Carry:
+    """What a loop carries: in variables if it is small, in buffers otherwise."""
+
+    def __init__(
+        self,
+        w: GraphWriter,
+        starts: Sequence[Value],
+        targets: Sequence[Buffer] | None,
+    ) -> None:
+        self.w = w
+        self.starts: list[Scalar] = []
+        self._kinds: list[tuple[str, tuple[int, ...]] | Stored] = []
+        for k, start in enumerate(starts):
+            if start.static is not None and w.is_small(start.shape):
+                elements = w.written_out(start).elements
+                self.starts += elements.ravel().tolist()
+                self._kinds.append((start.dtype, elements.shape))
+                continue
+            place = (
+                Stored(targets[k], w.builder)
+                if targets is not None
+                else w.buffer(start.dtype, start.shape)
+            )
+            w.store(start, place)
+            self._kinds.append(place)
+
+    def values(self, variables: Sequence[Scalar]) -> list[Value]:
+        """Return what is carried, as arrays."""
+        rest = iter(variables)
+        values: list[Value] = []
+        for kind in self._kinds:
+            if isinstance(kind, Stored):
+                values.append(kind)
+                continue
+            dtype, shape = kind
+            elements = np.empty(shape, object)
+            for place in np.ndindex(*shape):
+                elements[place] = next(rest)
+            values.append(self.w.written(dtype, elements))
+        return values
+
+    def following(
+        self, results: Sequence[Value], stacked: Sequence[tuple[Value, Stored]]
+    ) -> list[Scalar]:
+        """Write the results of an iteration, and return the next values of the variables."""
+        w = self.w
+        flat: list[Scalar] = []
+        pending: list[tuple[Stored, Value]] = []
+        for kind, value in zip(self._kinds, results, strict=True):
+            if isinstance(kind, Stored):
+                if not (isinstance(value, Stored) and value.buffer is kind.buffer):
+                    pending.append((kind, value))
+                elif value.first:
+                    raise Unsupported
+                continue
+            if value.static != kind[1]:
+                raise Unsupported
+            flat += w.written_out(value).elements.ravel().tolist()
+        for value, place in stacked:
+            w.store(value, place)
+        late: list[tuple[Stored, Value]] = []
+        while pending:
+            place, value = pending.pop(0)
+            own = (place.buffer, False) in value.reads
+            if own or any([reads(other, place.buffer) for _, other in pending]):
+                late.append((place, w.kept(value)))
+            else:
+                w.store(value, place)
+        for place, value in late:
+            w.store(value, place)
+        return flat
+
+
+__all__ = ["cond", "scan", "while_loop"]

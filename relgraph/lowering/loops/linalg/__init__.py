@@ -1,0 +1,1 @@
+"""Linear algebra in the loop language."""
