@@ -26,6 +26,7 @@ from relgraph.api.tracing.arguments import Leaves
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.changed_arguments import Updates, updates_of
 from relgraph.api.tracing.in_place import MADE_HERE
+from relgraph.api.tracing.loop_source import with_loops
 from relgraph.api.tracing.number_trace import NUMBERS, Branch, NumberTrace, prune
 from relgraph.api.tracing.storage import Storage
 from relgraph.api.tracing.tracer import Tracer
@@ -306,7 +307,7 @@ class Jit:
         before = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
         try:
             with tracing(self._function) as trace:
-                result = self._function(*traced_args, **traced_kwargs)
+                result = with_loops(self._function)(*traced_args, **traced_kwargs)
         except RecursionError as error:
             raise _endless(self.__name__, error) from None
         except (TypeError, AttributeError) as error:

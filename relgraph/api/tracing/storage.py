@@ -41,6 +41,18 @@ BODY: ContextVar[object | None] = ContextVar("BODY", default=None)
 """What stands for the body of a loop while its function is traced."""
 
 
+class OutsideWrite(ArgumentError):
+    """Raised where the body of a loop writes to an array from outside of it.
+
+    Attributes
+    ----------
+    storage : Storage
+        The memory of the array.
+    """
+
+    storage: Storage
+
+
 class Storage:
     """The memory that an array of a trace shares with its views.
 
@@ -102,11 +114,13 @@ class Storage:
     def check_body(self) -> None:
         """Raise ArgumentError if the body of a loop writes to an array from outside of it."""
         if self._body is not BODY.get():
-            raise ArgumentError(
+            error = OutsideWrite(
                 "the function of a loop writes to an array from outside of it",
                 {"array": f"{self.node} : {self.type}"},
                 "Carry the array, and return it as part of the next value; or write to a copy.",
             )
+            error.storage = self
+            raise error
 
     def relate(self, other: Any) -> None:
         """Record an array that is a view or a copy of this one, by the order of elements."""
