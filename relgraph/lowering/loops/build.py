@@ -314,9 +314,13 @@ class GraphWriter(Writer):
     def _node(self, frame: _Frame, node: Variable) -> Any:
         if isinstance(node, Constant):
             return self._constant(node)
-        if node.op is None or unproved(node):
+        if node.op is None:
             raise Unsupported
         operands = [frame.values[x] for x in node.inputs]
+        for pair in unproved(node):
+            one, other = [operands[i].shape[axis] for i, axis in pair]
+            if one is not other:
+                raise Unsupported
         if is_loop(node):
             return self.loop(node, operands, None, _places_of(node, frame.places))
         value = self._value(node, operands)
