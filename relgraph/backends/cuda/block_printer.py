@@ -9,11 +9,13 @@ what another one writes at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
 from relgraph.backends.cuda.loop_printer import Printer, kernel, name_of, size_of
 from relgraph.backends.cuda.source import Text
+from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import (
     Body,
     Carry,
@@ -92,7 +94,10 @@ def _shared(body: Body) -> Iterator[Loop]:
 
 
 def _is_wide(s: Loop) -> bool:
-    return not isinstance(s.high, Const) or s.high.value >= WIDE
+    """Return True for a loop of many iterations, with those of the loops that it consists of."""
+    sizes = [x.high for x in _nest(s)]
+    known = [n.value for n in sizes if isinstance(n, Const)]
+    return len(known) < len(sizes) or prod(known) >= WIDE
 
 
 class _BlockPrinter(Printer):
@@ -136,30 +141,44 @@ class _BlockPrinter(Printer):
         if self.within or not s.apart or (None in joins and not stores):
             super().loop(s)  # all of it, by each thread
             return
-        if None in joins:
+        known = [join for join in joins if join is not None]
+        if len(known) < len(joins):
             raise Unsupported
-        index, high = s.index.name, self.scalar(s.high)
         if stores:
             self.barrier()
-        for c, join in zip(s.carried, joins, strict=True):
-            assert join is not None
-            start, (nothing, _) = self.scalar(c.start), join
+        for c, (nothing, _) in zip(s.carried, known, strict=True):
+            start = self.scalar(c.start)
             if nothing is not None:
                 start = f"{start} if cuda.threadIdx.x == 0 else {c.var.dtype}({nothing})"
             self.text.line(f"{c.var.name} = {start}")
-        self.text.line(f"{index} = int64({self.scalar(s.low)} + cuda.threadIdx.x)")
-        self.text.open(f"while {index} < {high}:")
-        self.within = True
-        self.body(s.body)
-        self.step(s.carried)
-        self.within = False
-        self.text.line(f"{index} = int64({index} + {self.threads})")
-        self.text.close()
-        for c, join in zip(s.carried, joins, strict=True):
-            assert join is not None
-            self.joined(c.var, join[1])
+        self.iterations(_nest(s))
+        for c, (_, join) in zip(s.carried, known, strict=True):
+            self.joined(c.var, join)
         if stores:
             self.barrier()
+
+    def iterations(self, nest: list[Loop]) -> None:
+        """Write the iterations of a thread, of loops within each other."""
+        line, inner = self.text.line, nest[-1]
+        outer, low, high = nest[0].index.name, self.scalar(nest[0].low), self.scalar(nest[0].high)
+        sizes = [self.scalar(s.high) for s in nest[1:]]
+        if sizes:
+            outer, high = "place", f"{high} * {' * '.join(sizes)}"
+        line(f"{outer} = int64({low} + cuda.threadIdx.x)")
+        line(f"last = int64({high})")
+        self.text.open(f"while {outer} < last:")
+        if sizes:
+            line(f"{nest[0].index.name} = place")
+        for s, size in reversed(list(zip(nest[1:], sizes, strict=True))):
+            rest = nest[0].index.name
+            line(f"{s.index.name} = int64({rest} % {size})")
+            line(f"{rest} = int64({rest} // {size})")
+        self.within = True
+        self.body(inner.body)
+        self.step(inner.carried)
+        self.within = False
+        line(f"{outer} = int64({outer} + {self.threads})")
+        self.text.close()
 
     def join(self, s: Loop, c: Carry) -> tuple[str | None, str] | None:
         """Return how totals of two threads are joined, or None if they cannot be."""
@@ -190,6 +209,19 @@ class _BlockPrinter(Printer):
         self.text.close()
         line(f"{total.name} = {array}[0]")
         self.barrier()
+
+
+def _nest(s: Loop) -> list[Loop]:
+    """Return a loop, and those in it that are all of the body of the one around them."""
+    nest = [s]
+    while len(nest[-1].body) == 1 and not nest[-1].carried:
+        (inner,) = nest[-1].body
+        if not isinstance(inner, Loop) or not inner.apart or inner.carried:
+            break
+        if not (inner.low is s.low is ZERO) or inner.high in [x.index for x in nest]:
+            break
+        nest.append(inner)
+    return nest
 
 
 def _stores(body: Body) -> Iterator[Store]:

@@ -69,7 +69,7 @@ def printed(function: Function, threads: int = 0) -> Text:
     Raises
     ------
     Unsupported
-        If an op has no spelling on a GPU.
+        If an op or a statement has no spelling on a GPU.
     """
     text = kernel(function)
     for b in sorted(buffers_of(function.body) - set(function.arrays), key=name_of):
@@ -148,6 +148,8 @@ class Printer:
                 self.text.open("else:")
                 self.branch(s.other, s.results, [r.other for r in s.results])
                 self.text.close()
+        else:
+            raise Unsupported
 
     def loop(self, s: Loop) -> None:
         """Write a loop over integers."""

@@ -236,7 +236,7 @@ class CudaProgram(Program):
                 where = "the GPU" if call is not None else "the CPU"
                 head += f"# {brief(step.node, 24)} is called on {where}\n"
                 if isinstance(call, LoopCall):
-                    texts[call.text.module()[1]] = None
+                    texts.update({x.text.module()[1]: None for x in call.kernels})
             else:
                 texts.update(dict.fromkeys(self._launchers[i].texts()))
         return "\n\n".join([head, *texts])
@@ -254,7 +254,8 @@ class CudaProgram(Program):
         """Return the distinct kernels of all steps, as texts for any device."""
         kernels: dict[str, Any] = {}
         texts = [text for x in self._launchers.values() for text in x.all_texts()]
-        texts += [call.text for call in self._calls.values() if isinstance(call, LoopCall)]
+        calls = [call for call in self._calls.values() if isinstance(call, LoopCall)]
+        texts += [x.text for call in calls for x in call.kernels]
         for text in texts:
             kernels.setdefault(text.module()[0], text)
         return list(kernels.values())
@@ -389,9 +390,7 @@ class CudaProgram(Program):
         if not isinstance(step, Call):
             return step.reads
         call = self._calls[i]
-        return (
-            [step.node.inputs[k] for k in call.loop.operands] if isinstance(call, LoopCall) else ()
-        )
+        return [step.node.inputs[k] for k in call.operands] if isinstance(call, LoopCall) else ()
 
     def _call(self, i: int, step: Call, run: Run) -> None:
         node = step.node

@@ -45,10 +45,11 @@ class Scalar:
 
 @record
 class Translation:
-    """A module in LLVM IR, and the functions to link to it, by symbol."""
+    """A module in LLVM IR, the functions to link to it, by symbol, and a text for people."""
 
     text: str
     scalars: dict[str, Scalar]
+    source: str = ""
 
 
 Provider = Callable[[str, tuple[str, ...]], Scalar]

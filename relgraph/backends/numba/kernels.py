@@ -37,6 +37,7 @@ from relgraph.errors import CompileError
 from relgraph.ir.records import replace
 from relgraph.ir.spans import COMPILED, LOADED, span
 from relgraph.lowering.loops.nodes import Function
+from relgraph.lowering.loops.text import text as text_of
 from relgraph.settings import config
 from relgraph.viz.progress import note
 
@@ -135,7 +136,8 @@ def load_function(function: Function, layout: Layout) -> Kernel:
 
 
 def _printed(functions: Sequence[Function]) -> Translation:
-    return printed(functions, scalar, config.contract)
+    source = "\n\n".join(map(text_of, functions))
+    return replace(printed(functions, scalar, config.contract), source=source)
 
 
 def _compiled(
@@ -259,7 +261,8 @@ def _code(
             {"functions": ", ".join(machine.missing(symbols))},
             "Set rg.config.veclib to None, or use target='numpy' for this graph.",
         )
-    cache.keep(name, key, translation.text, cache.Entry({"symbols": symbols}, code))
+    source = translation.source or translation.text
+    cache.keep(name, key, source, cache.Entry({"symbols": symbols}, code))
     _where[name] = "compiled"
     loaded = machine.load(code, names)
     return tuple(loaded[x] for x in names)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.backends.cuda import loop_calls
 from relgraph.backends.cuda.loop_calls import LoopCall
 from relgraph.errors import CaptureError
 from relgraph.lowering.loops import control
@@ -15,9 +16,14 @@ RNG = np.random.default_rng(12)
 
 
 def call_of(f):
-    """Return the kernel of the only loop of a function."""
+    """Return the only loop of a function."""
     (call,) = [x for x in f._program._calls.values() if isinstance(x, LoopCall)]
     return call
+
+
+def runs(f):
+    """Return what runs the only loop of a function, if there are many series."""
+    return call_of(f).kernels[0].runs
 
 
 def on_device(inputs, outputs, **options):
@@ -67,16 +73,16 @@ MODEL = (np.array([[0.9, 0.1], [0.0, 0.8]]), np.array([1.0, 0.5]), np.zeros(2), 
 
 
 def test_a_kalman_filter_on_one_thread():
-    call = call_of(compare(kalman, *MODEL, RNG.normal(size=9)))
-    assert call.runs == "thread"
-    assert not call.checks
+    f = compare(kalman, *MODEL, RNG.normal(size=9))
+    assert runs(f) == "thread"
+    assert not call_of(f).checks
 
 
 @pytest.mark.parametrize("length", [6, "m"])
 def test_a_batch_of_kalman_filters_has_a_thread_for_each(length):
     shapes = [*map(np.shape, MODEL), ("n", length)]
-    call = call_of(compare(batch_of_kalman, *MODEL, RNG.normal(size=(11, 6)), sizes=shapes))
-    assert call.runs == "series"
+    f = compare(batch_of_kalman, *MODEL, RNG.normal(size=(11, 6)), sizes=shapes)
+    assert runs(f) == "series"
 
 
 def autoregression(loops, a, start, x):
@@ -87,7 +93,17 @@ def autoregression(loops, a, start, x):
 def test_recurrences_of_vectors_are_a_batch(series):
     arrays = np.float64(0.5), RNG.normal(size=series), RNG.normal(size=(4, series))
     f = compare(autoregression, *arrays, sizes=[(), ("n",), ("t", "n")])
-    assert call_of(f).runs == "series"
+    assert runs(f) == "series"
+
+
+@pytest.mark.parametrize("waits", [1, 100])
+def test_few_series_of_wide_arrays_run_on_a_block(monkeypatch, waits):
+    monkeypatch.setattr(loop_calls, "WAITS", waits)
+    arrays = np.float64(0.5), RNG.normal(size=(2, 40)), RNG.normal(size=(3, 2, 40))
+    f = compare(autoregression, *arrays, sizes=[(), ("n", "m"), ("t", "n", "m")])
+    kernel = call_of(f).kernel([2, 40, 3])
+    assert kernel.runs == ("block" if waits == 1 else "series")
+    assert ("place" in kernel.text.module()[1]) == (waits == 1)  # in both axes
 
 
 def heat(loops, u):
@@ -100,8 +116,8 @@ def heat(loops, u):
 
 @pytest.mark.parametrize("n", [4, 31, 33, 70])
 def test_elements_that_read_each_other_run_on_a_block(n):
-    call = call_of(compare(heat, RNG.normal(size=n)))
-    assert call.runs == ("block" if n > 31 else "thread")
+    f = compare(heat, RNG.normal(size=n))
+    assert runs(f) == ("block" if n > 31 else "thread")
 
 
 def totalled(loops, x):
@@ -112,12 +128,19 @@ def totalled(loops, x):
     return loops.fori_loop(0, 3, step, (x, x * 2.0))
 
 
+def test_elements_of_matrices_run_on_a_block():
+    def program(loops, x):
+        return loops.fori_loop(0, 2, lambda i, x: x + np.tanh(x).T * 0.5, x)
+
+    assert runs(compare(program, RNG.normal(size=(9, 9)))) == "block"
+
+
 @pytest.mark.parametrize("n", [33, 300])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_totals_of_floats(n, dtype):
     x = RNG.normal(size=n).astype(dtype)
     f = compare(totalled, x, rtol=1e-4 if dtype == "float32" else 1e-11)
-    assert call_of(f).runs == "block"
+    assert runs(f) == "block"
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 21])
@@ -125,7 +148,7 @@ def test_totals_of_named_sizes(n):
     def program(loops, x):
         return loops.fori_loop(0, 3, lambda i, x: x * 0.5 + np.sum(x) - np.prod(x), x)
 
-    assert call_of(compare(program, RNG.normal(size=n), sizes=[("n",)])).runs == "block"
+    assert runs(compare(program, RNG.normal(size=n), sizes=[("n",)])) == "block"
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
@@ -139,7 +162,7 @@ def test_totals_of_integers(dtype):
         return loops.fori_loop(0, 3, step, x)
 
     x = RNG.integers(-9, 9, 40).astype(dtype)
-    assert call_of(compare(program, x)).runs == "block"
+    assert runs(compare(program, x)) == "block"
 
 
 def test_elements_that_one_thread_writes():
@@ -151,7 +174,7 @@ def test_elements_that_one_thread_writes():
 
         return loops.fori_loop(0, 4, step, x)
 
-    assert call_of(compare(program, RNG.normal(size=40))).runs == "block"
+    assert runs(compare(program, RNG.normal(size=40))) == "block"
 
 
 def newton(loops, x):
@@ -198,9 +221,9 @@ def batch_of_distances(loops, words, b):
 
 def test_series_with_arrays_of_their_own():
     words, b = RNG.integers(0, 4, (7, 5)), RNG.integers(0, 4, 12)
-    call = call_of(compare(batch_of_distances, words, b, sizes=[("n", 5), (12,)]))
-    assert call.runs == "series"
-    assert len(call.loop.scratch) > 0
+    f = compare(batch_of_distances, words, b, sizes=[("n", 5), (12,)])
+    assert runs(f) == "series"
+    assert len(call_of(f).kernels[0].loop.scratch) > 0
 
 
 def test_series_that_look_elements_up():
@@ -210,7 +233,7 @@ def test_series_that_look_elements_up():
         return loops.scan(lambda _, p: ((), picked(loops, table, p)[0]), (), places)[1]
 
     f = compare(program, table, places, sizes=[("m",), ("n", 3)])
-    assert call_of(f).runs == "series"
+    assert runs(f) == "series"
     places[5, 1] = 4
     with pytest.raises(IndexError, match="out of bounds"):
         f(table, places)
@@ -242,7 +265,7 @@ def test_an_index_out_of_range_raises():
 def test_a_check_of_one_series_is_seen():
     x, places = rg.matrix("x", ("b", 3)), rg.vector("i", "b", dtype="int64")
     f = on_device([x, places], rg.scan(lambda c, p: ((), p[0][p[1]] * 2), (), (x, places))[1])
-    assert call_of(f).runs == "series"
+    assert runs(f) == "series"
     a, i = RNG.normal(size=(9, 3)), np.arange(9) % 3
     np.testing.assert_allclose(f(a, i).to_host(), a[np.arange(9), i] * 2)
     i[7] = 3
