@@ -42,6 +42,7 @@ SIZES = (2, 3, 4, 6, 8, 12, 16, 32, 64)
 BATCH = 1000
 OPS = ("solve", "cholesky", "det")
 TOLERANCE = {"float64": 1e-9, "float32": 2e-3}
+WINDOW = 1e-3  # seconds: shorter than the time slices of a scheduler, so that most are undisturbed
 PEERS = ("relgraph", "rg.jit", "numpy", "scipy", "jax")
 
 
@@ -90,7 +91,7 @@ def compare(op: str, n: int, batch: tuple[int, ...], dtype: str, *, rounds: int)
     for peer, found in results.items():
         apart = np.abs(found - expected).max() / np.abs(expected).max()
         assert apart <= TOLERANCE[dtype], (row, peer, apart)
-    timings = measure(calls, Plan(rounds=rounds, window=0.005, attempts=1, patience=0.0))
+    timings = measure(calls, Plan(rounds=rounds, window=WINDOW, attempts=1, patience=0.0))
     for peer in PEERS:
         row[f"{peer} us"] = timings[peer].median * 1e6
         if peer != "relgraph":
@@ -112,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--sizes", nargs="*", type=int, default=list(SIZES))
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=61)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     heads = " ".join([f"{peer + ': us, ratio':>19}" for peer in PEERS[1:]])
@@ -134,7 +135,7 @@ def main() -> None:
     if path is not None:
         report = {
             "machine": machine(),
-            "versions": versions("numpy", "scipy", "jax"),
+            "versions": versions("numpy", "scipy", "numba", "jax"),
             "rows": rows,
         }
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

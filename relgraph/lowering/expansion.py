@@ -19,6 +19,7 @@ import numpy as np
 from relgraph.ir.graph import FunctionGraph, map_nodes
 from relgraph.ir.node import Variable, apply, constant
 from relgraph.ir.op import Op
+from relgraph.lowering.copies import owner
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.reductions import (
@@ -98,7 +99,11 @@ def expanded(
 
 
 def reduced_once(graph: FunctionGraph) -> FunctionGraph:
-    """Return a graph in which no array is reduced twice, with the reduced axes and without them."""
+    """Return a graph in which no array is reduced twice, with the reduced axes and without them.
+
+    Results stay, since they share no memory.
+    """
+    results = set(map(owner, graph.outputs))
     dropped = {
         (type(node.op), node.op.params[0], node.inputs)
         for node in graph
@@ -107,8 +112,9 @@ def reduced_once(graph: FunctionGraph) -> FunctionGraph:
 
     def is_repeated(node: Variable) -> bool:
         op: Any = node.op
-        repeats = isinstance(op, Reduction) and op.params[1]
-        return repeats and (type(op), op.params[0], node.inputs) in dropped
+        if node in results or not isinstance(op, Reduction) or not op.params[1]:
+            return False
+        return (type(op), op.params[0], node.inputs) in dropped
 
     if not any(map(is_repeated, graph)):
         return graph

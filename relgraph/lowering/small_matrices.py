@@ -23,8 +23,8 @@ from relgraph.ops.reductions import Sum
 from relgraph.ops.shape import ExpandDims
 
 # The most multiplications that take less time in a kernel than in a call: in a product of a matrix
-# and a vector, along its rows or down its columns, of two matrices, and of each pair of a batch.
-ALONG_ROWS, DOWN_COLUMNS, OF_MATRICES, IN_BATCH = 8192, 2048, 512, 64
+# and a vector, along its rows or down its columns, and of two matrices.
+ALONG_ROWS, DOWN_COLUMNS, OF_MATRICES = 8192, 2048, 512
 
 MASK = 4096  # elements of a matrix of which a kernel keeps a triangle
 SIDE = 16  # rows of a matrix of which a kernel keeps, or sums, one element each
@@ -64,8 +64,6 @@ def _is_small_product(node: Variable) -> bool:
     a, b = node.inputs
     rows, columns = a.type.shape[-2:-1], b.type.shape[-1:] if b.ndim > 1 else ()
     pair = (*rows, a.type.shape[-1], *columns)
-    if _count(pair) <= IN_BATCH:
-        return True
     limit = OF_MATRICES
     if columns in ((), (1,)):
         limit = DOWN_COLUMNS if isinstance(a.op, MatrixTranspose) else ALONG_ROWS

@@ -47,7 +47,7 @@ def test_source_is_readable_and_stable():
 SOURCE = """\
 def rgk(
     start, stop, n0, rows,
-    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[parts],
+    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[stop],
 ):
     e1 = c_float64[0]
     for b1 in range(start, stop):
@@ -69,7 +69,7 @@ def rgk(
 
 def rgk_finish(
     start, stop, n0, rows,
-    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[parts],
+    x0: float64[n0], x1: float64[n0], c_float64: float64[1], r0: float64[1], w0: float64[stop],
 ):
     c1, c2 = 0.0, 0.0
     for b1 in range(start, stop):

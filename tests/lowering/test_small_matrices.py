@@ -1,5 +1,7 @@
 """Small products, diagonals and triangles in kernels: their values, and that nothing is called."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,7 @@ def test_what_is_left_out_may_be_infinite_or_nan(build):
 def test_batches_of_unknown_size():
     x, y = rg.tensor("x", (None, 3, 2)), rg.tensor("y", (None, 2, 3))
     f = rg.function([x, y], x @ y, mode=None)
-    assert not f.report().calls
+    assert isinstance(f.unchecked, types.BuiltinFunctionType)  # a call of machine code
     one, other = random.normal(size=(5, 3, 2)), random.normal(size=(5, 2, 3))
     np.testing.assert_allclose(f(one, other), one @ other, rtol=1e-13)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import CellType, FunctionType
@@ -19,13 +18,16 @@ from typing import Any
 
 from relgraph.api.tracing import python_loops
 
-_RUN, _RANGE, _GET, _NOTHING = (f"__relgraph_{x}__" for x in ("run", "range", "get", "nothing"))
-_NAMES = {
+_RUN, _RANGE, _GET, _NOTHING, _CALLED = [
+    f"__relgraph_{x}__" for x in ("run", "range", "get", "nothing", "called")
+]
+_NAMES: dict[str, Any] = {
     _RUN: python_loops.run,
     _RANGE: python_loops.range_of,
     _GET: python_loops.value_of_name,
     _NOTHING: python_loops.NOTHING,
 }
+_LIBRARIES = ("numpy", "scipy", "relgraph", "math", "itertools", "functools")
 _STAY = (
     ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.With,
     ast.Delete, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef,
@@ -59,6 +61,17 @@ def with_loops(function: Callable[..., Any]) -> Callable[..., Any]:
     if not converter.changed:
         return function
     return _compiled(function, tree, definition, first)
+
+
+def called(function: Any) -> Any:
+    """Return what a traced function calls by its name: a function of the user with its loops."""
+    if type(function) is not FunctionType:
+        return function
+    package = str(function.__module__).partition(".")[0]
+    return function if package in _LIBRARIES else with_loops(function)
+
+
+_NAMES[_CALLED] = called
 
 
 def _compiled(
@@ -96,13 +109,13 @@ class _Converter(ast.NodeTransformer):
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.changed = False
-        self._reads = Counter(_loads(definition))
+        loops = [x for x in ast.walk(definition) if isinstance(x, ast.For)]
+        self._elsewhere = {x: set(_read_elsewhere(definition, x)) for x in loops}
         self._number = 0
 
-    def visit_For(self, node: ast.For) -> Any:  # noqa: N802 - the name of ast
+    def visit_For(self, node: ast.For) -> Any:
         """Rewrite a loop, after those in its body."""
         names = _assigned(node) if _converts(node) else None
-        reads = Counter(_loads(node))
         first = _first_uses(node.body)
         self.generic_visit(node)
         if names is None:
@@ -117,11 +130,12 @@ class _Converter(ast.NodeTransformer):
         body = f"__relgraph_body_{self._number}__"
         # Values that an iteration does not take from the one before it.
         own = [x for x in others if first.get(x) == "write"]
-        later = [x for x in order if self._reads[x] > reads[x]]
+        later = [x for x in order if x in self._elsewhere[node]]
         values = f"({', '.join(f'{_GET}(lambda: {x})' for x in order)},)"
         made = ast.parse(
             f"def {body}({', '.join(order)}):\n    return {values}\n"
-            f"({', '.join(order)},) = {_RUN}({_RANGE}(), {body}, {values}, {order!r}, {own!r}, {later!r})\n"
+            f"({', '.join(order)},) = "
+            f"{_RUN}({_RANGE}(), {body}, {values}, {order!r}, {own!r}, {later!r})\n"
             + "".join(f"if {x} is {_NOTHING}: del {x}\n" for x in order)
         ).body
         function, call = made[0], made[1]
@@ -136,7 +150,16 @@ class _Converter(ast.NodeTransformer):
             _located(statement, node)
         return made
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802 - the name of ast
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Call functions of the user with their loops rewritten, too."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and not node.func.id.startswith("__relgraph_"):
+            function = ast.Name(_CALLED, ast.Load(), **_place_of(node.func))
+            node.func = ast.Call(function, [node.func], [], **_place_of(node.func))
+            self.changed = True
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
         """Leave functions within an expression."""
         return node
 
@@ -149,6 +172,10 @@ def _located(statement: ast.stmt, node: ast.For) -> None:
         if id(x) not in kept and "lineno" in x._attributes:
             x.lineno, x.end_lineno = node.lineno, node.lineno  # type: ignore[attr-defined]
             x.col_offset, x.end_col_offset = node.col_offset, node.col_offset  # type: ignore[attr-defined]
+
+
+def _place_of(node: ast.expr) -> dict[str, Any]:
+    return {name: getattr(node, name) for name in node._attributes}
 
 
 def _converts(node: ast.For) -> bool:
@@ -181,7 +208,8 @@ def _is_of_numpy(x: ast.expr) -> bool:
 
 
 def _assigned(node: ast.AST) -> set[str]:
-    return {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
+    return {x.id for x in names if isinstance(x.ctx, ast.Store)}
 
 
 def _loads(node: ast.AST) -> Iterator[str]:
@@ -190,6 +218,23 @@ def _loads(node: ast.AST) -> Iterator[str]:
             yield x.id
         elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
             yield x.target.id
+
+
+def _read_elsewhere(node: ast.AST, loop: ast.For) -> Iterator[str]:
+    """Yield the names that are read outside of a loop, but for what other loops assign first."""
+    if node is loop:
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id
+    names: set[str] = set()
+    if isinstance(node, ast.For) and all(x is not loop for x in ast.walk(node)):
+        names = {name for name, use in _first_uses([node]).items() if use == "write"}
+    for child in ast.iter_child_nodes(node):
+        for name in _read_elsewhere(child, loop):
+            if name not in names:
+                yield name
 
 
 def _first_uses(body: list[ast.stmt]) -> dict[str, str]:

@@ -18,7 +18,6 @@ import numpy as np
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
 from relgraph.api.tracing.tracer import Tracer, argument, running, type_of, wrap
 from relgraph.api.tracing.weak_scalar import WeakScalar
-from relgraph.errors import ArgumentError
 from relgraph.ir.graph import toposort
 from relgraph.ir.node import Constant, Variable, as_variable, constant, fresh_input
 from relgraph.ir.types import TensorType
@@ -65,14 +64,19 @@ def value_of_name(read: Callable[[], Any]) -> Any:
 
 
 def range_of(function: Any, *ends: Any) -> Any:
-    """Return a range, whose ends may be traced integers; ``function`` is what the name stands for."""
+    """Return a range, whose ends may be traced integers; ``function`` is what makes it."""
     if function is not range or not any(_is_traced(x) for x in ends):
         return function(*ends)
     start, stop, step = (0, *ends, 1) if len(ends) == 1 else (*ends, 1)[:3]
     if type(step) is not int or step == 0:
         return function(*ends)  # raises
-    nodes = [as_variable(x.node if type(x) is Tracer else int(x)) for x in (start, stop)]
-    return TracedRange(*[Cast("int64")(x) if x.dtype != "int64" else x for x in nodes], step)
+    low, high = [_end(x) for x in (start, stop)]
+    return TracedRange(low, high, step)
+
+
+def _end(x: Any) -> Variable:
+    node = as_variable(x.node if type(x) is Tracer else int(x))
+    return node if node.dtype == np.dtype("int64") else Cast("int64")(node)
 
 
 def _is_traced(x: Any) -> bool:
@@ -111,9 +115,7 @@ def run(
             return loop.traced()
         except OutsideWrite:
             raise  # of the loop around this one
-        except Exception:
-            import os, traceback
-            if os.environ.get("LOOPDBG"): traceback.print_exc()
+        except Exception:  # Python runs it, and meets what is an error
             if traced:
                 raise
     for i in indices:
@@ -171,11 +173,15 @@ class _Loop:
                 if error.storage in self.storages:
                     raise
                 self.storages.append(error.storage)
-                continue
+                found: Storage | None = error.storage
+            else:
+                found = None
             finally:
                 for x in saved:
                     x.restore()
-            if self._agrees(trial):
+            if found is not None:
+                found.forget_values()
+            elif self._agrees(trial):
                 return self._applied(trial, starts)
         raise _StaysInPython
 
@@ -280,8 +286,8 @@ class _Loop:
                 storage.check_body()
                 storage.store(x)
         except Exception:
-            for x in saved:
-                x.restore()
+            for state in saved:
+                state.restore()
             raise
 
     def _last_index(self) -> Any:
@@ -308,22 +314,21 @@ class _Loop:
         for one whose numbers would change the dtype of arrays.
         """
         inside = _depending(following, inputs)
-        weak = {inputs[0], *[inputs[1 + j] for j, k in enumerate(self.carried) if self._is_int(k)]}
+        weak = {inputs[0]}
+        weak |= {inputs[1 + j] for j, k in enumerate(self.carried) if self._is_int(k)}
         for x in toposort(following):
-            if x.op is not None and x.inputs and all([y in weak or _is_number(y) for y in x.inputs]):
-                if any([y in weak for y in x.inputs]) and x.dtype.kind in "iu":
-                    weak.add(x)
-                    continue
-            if x.op is not None and x.op.pointwise and len(x.inputs) > 1:
-                numbers = [y for y in x.inputs if y in weak]
-                others = [y for y in x.inputs if y not in weak and not _is_number(y)]
-                if numbers and any([y.dtype.name not in _WIDE for y in others]):
+            numbers = [y for y in x.inputs if y in weak]
+            others = [y for y in x.inputs if y not in weak and not _is_number(y)]
+            if numbers and not others and x.dtype.kind in "iu":
+                weak.add(x)
+            elif numbers and x.op is not None and x.op.pointwise:
+                if any([y.dtype.name not in _WIDE for y in others]):
                     raise _StaysInPython
         if not isinstance(self.indices, range) or self.storages:
             return
-        ops = [x for x in inside if x.op is not None]
         wide = any([prod([n for n in x.type.shape if isinstance(n, int)]) > 1 for x in firsts])
-        if wide and all([x.op.pointwise for x in ops]) and len(ops) * len(self.indices) <= MOST_MAPS:
+        maps = all([x.op is not None and x.op.pointwise for x in inside])
+        if wide and maps and len(inside) * len(self.indices) <= MOST_MAPS:
             raise _StaysInPython
 
     def _is_int(self, k: int) -> bool:
@@ -346,7 +351,7 @@ def _is_number(x: Variable) -> bool:
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, Tracer | np.ndarray) or isinstance(x, _NUMBERS)
+    return isinstance(x, (Tracer, np.ndarray, *_NUMBERS))
 
 
 def _node(x: Any) -> Variable:

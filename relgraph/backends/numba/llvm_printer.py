@@ -58,7 +58,8 @@ from relgraph.lowering.loops.nodes import (
 from relgraph.lowering.refs import Ref
 
 LINE = 64  # bytes of a line of the cache
-LONG = 8  # iterations of a loop that LLVM would write out before it looks for vectors
+LONG = 16  # iterations of a loop that LLVM would write out before it looks for vectors
+LANES = 8  # iterations of a loop that is a vector or two
 FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
 _TRUTHS = {"and": "and", "or": "or"}
@@ -254,7 +255,7 @@ class _Printer(Expressions):
 
         The loop over vectors that LLVM makes of it may be written out.
         """
-        if isinstance(s.high, Const) and s.high.value >= LONG:
+        if isinstance(s.high, Const) and (s.high.value >= LONG or s.high.value == LANES):
             node = self.module.node
             done = node('!"llvm.loop.isvectorized", i32 1')
             whole = node('!"llvm.loop.unroll.disable"')

@@ -18,6 +18,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.types import TupleType
 from relgraph.lowering.loops.build import written_loop
 from relgraph.lowering.loops.function import LoopFunction
+from relgraph.lowering.loops.linalg.limits import CALLS
 from relgraph.lowering.loops.writer import FAILED
 from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, is_loop, repeated, scanned
 
@@ -60,6 +61,8 @@ class LoopCall:
             for i, x in enumerate(operands)
         ]
         integers = [arrays[i].shape[axis] for i, axis in loop.integers]
+        if loop.bounded and not self._fits(loop, integers):
+            return None
         scratch = [kernels.empty(loop.sizes(x, integers), x.dtype) for x in loop.scratch]
         status = np.empty(1, np.int64)
         while True:
@@ -71,6 +74,12 @@ class LoopCall:
             if status[0] & FAILED:
                 return None
             arrays[: len(results)] = results  # a ``while`` loop goes on
+
+    def _fits(self, loop: LoopFunction, integers: Sequence[int]) -> bool:
+        """Return False for sizes of matrices for which the function fails."""
+        ranks = [x.ndim for x in self.node.inputs]
+        axes = zip(loop.integers, integers, strict=True)
+        return all([n <= CALLS for (i, axis), n in axes if axis >= ranks[i] - 2])
 
     def _by_bodies(self, operands: Sequence[Any]) -> tuple[Array, ...]:
         """Run the bodies from Python; checks that fail raise their errors."""

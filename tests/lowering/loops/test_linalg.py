@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.backends.numba import kernels
+from relgraph.backends.numba.llvm_printer import printed
+from relgraph.backends.numba.machine import optimised
 from relgraph.lowering.loops import interpreter
 from relgraph.lowering.loops.build import has_function, written_loop
 from relgraph.lowering.loops.nodes import Call, buffers_of
@@ -86,7 +89,7 @@ def test_one_matrix(name, n, dtype):
 @pytest.mark.parametrize(
     ("n", "shape"),
     [*[(n, shape) for n in (1, 2, 4, 7, 10) for shape in ((11,), (2, 3))],
-     *[(n, shape) for n in (2, 10) for shape in ((1,), (8,))], (33, (2, 3))],
+     *[(n, shape) for n in (2, 10) for shape in ((1,), (8,))], (8, (2, 3)), (33, (2, 3))],
 )  # fmt: skip
 @pytest.mark.parametrize("name", BUILD)
 def test_batches(name, n, shape):
@@ -288,3 +291,24 @@ def test_in_a_loop(name, size):
         np.testing.assert_allclose(results[1], rows, rtol=1e-7, atol=1e-9)
     f = rg.function([a, c], [last, stacked])
     np.testing.assert_allclose(f(matrix, start)[1], rows, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["solve", "det", "inv"])
+@pytest.mark.parametrize("shape", [(3, 3), (9, 3, 3), (9, 10, 10)])
+def test_pivots_without_an_inverse(name, shape):
+    """The inverse of 1e-310 overflows."""
+    n = shape[-1]
+    a = np.broadcast_to(1e-310 * (3 * np.eye(n) + np.tril(np.ones((n, n)))), shape).copy()
+    node, operands = application(name, [a, np.full((*shape[:-1], 1), 1e-310)])
+    status, _ = outcome(written(node), machine, operands)
+    assert status == FAILED
+    with np.errstate(all="ignore"):
+        expected = node.op.perform(*operands)
+        found = rg.function(node.inputs, node, mode=None)(*operands)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_zeros_of_a_factor_need_no_call():
+    node = rg.cholesky(rg.tensor("a", (64, 5, 5)))
+    text = printed(written_loop(node, "NAME").function, kernels.scalar).text
+    assert "llvm.memset" not in str(optimised(text))  # a loop with a call does not run on vectors

@@ -17,6 +17,7 @@ from relgraph.ops.elementwise import absolute, add, multiply, subtract, true_div
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
+WIDTH = 8  # numbers of a vector of AVX-512, or of two of AVX2
 WIDE = "float64"  # the dtype of all computations: NumPy's of float32, too
 ROUNDING = 2  # ulps of the largest element of a column; a smaller pivot is rounding error
 
@@ -92,4 +93,4 @@ class Arithmetic:
             self.require(self.test("equal", total, zero))
 
 
-__all__ = ["ROUNDING", "WIDE", "Arithmetic"]
+__all__ = ["ROUNDING", "WIDE", "WIDTH", "Arithmetic"]

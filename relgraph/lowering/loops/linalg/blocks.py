@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from relgraph.lowering.loops.builder import ONE, ZERO
-from relgraph.lowering.loops.linalg.arithmetic import ROUNDING, WIDE, Arithmetic
+from relgraph.lowering.loops.linalg.arithmetic import ROUNDING, WIDE, WIDTH, Arithmetic
 from relgraph.lowering.loops.nodes import Scalar, index
 from relgraph.lowering.loops.values import Stored, Value
 from relgraph.ops.elementwise import absolute, add, greater, less, negative, sqrt
@@ -24,7 +24,7 @@ from relgraph.ops.linalg.solve import Cholesky, Det, Inv, Slogdet, Solve, SolveT
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
-LANES = index(8)  # matrices of a block: a vector of AVX-512, or two of AVX2
+LANES = index(WIDTH)  # matrices of a block
 
 At = Callable[[Scalar, Scalar, Scalar], Scalar]
 """An element of a matrix of the block: of its row, its column and the matrix."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from relgraph.ir.node import Variable
 from relgraph.lowering.loops.builder import ZERO
+from relgraph.lowering.loops.linalg.arithmetic import WIDTH
 from relgraph.lowering.loops.linalg.written_out import WRITTEN_OUT
 from relgraph.lowering.loops.nodes import Const, Scalar, index
 from relgraph.lowering.loops.values import Value
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
 
 LARGEST = 8  # rows, and columns of a right side, that are written out
+# Rows and columns of products of a batch that are written out: 1,000 products of 6 rows take 43 us
+# so, and 32 by BLAS.
+LARGEST_FACTOR = 5
 MOST_IN_BLOCKS, FACTORS_IN_BLOCKS = 32, 16  # rows of a matrix of a batch, and if it is factored
 WIDE_FROM = 5  # columns of a right side from which matrices of a batch are not written out
 CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
@@ -29,6 +33,21 @@ CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outs
 def is_written_out(shapes: Sequence[Sequence[Scalar]]) -> bool:
     """Return True for matrices and right sides of which each operation is a statement."""
     return all([isinstance(n, Const) and n.value <= LARGEST for s in shapes for n in s])
+
+
+def is_product_written_out(operands: Sequence[Value]) -> bool:
+    """Return True for matrices of a batch whose products are written out, to run on vectors."""
+    sizes = [n for x in operands for n in x.shape[-2:]]
+    return all([isinstance(n, Const) and n.value <= LARGEST_FACTOR for n in sizes])
+
+
+def is_by_blas(node: Variable, operands: Sequence[Value]) -> bool:
+    """Return True for two matrices of a batch whose rows do not fill vectors."""
+    if any([len(x.shape) != 2 or x.dtype != node.dtype.name for x in operands]):
+        return False
+    columns = operands[1].shape[1]
+    fills = isinstance(columns, Const) and columns.value % WIDTH == 0
+    return node.dtype.kind == "f" and not fills
 
 
 def is_in_blocks(op: Any, shapes: Sequence[Sequence[Scalar]]) -> bool:
@@ -89,4 +108,7 @@ def fits(w: GraphWriter, operands: Sequence[Value]) -> Scalar | None:
     return test
 
 
-__all__ = ["fits", "flops", "is_compiled", "is_in_blocks", "is_small_product", "is_written_out"]
+__all__ = [
+    "CALLS", "fits", "flops", "is_by_blas", "is_compiled", "is_in_blocks",
+    "is_product_written_out", "is_small_product", "is_written_out",
+]  # fmt: skip

@@ -16,7 +16,7 @@ from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.linalg import limits
 from relgraph.lowering.loops.linalg.arithmetic import WIDE
 from relgraph.lowering.loops.linalg.blocks import IN_BLOCKS, LANES, Block
-from relgraph.lowering.loops.linalg.lapack import CALLED, Routines
+from relgraph.lowering.loops.linalg.lapack import CALLED, Routines, product_of
 from relgraph.lowering.loops.linalg.written_out import WRITTEN_OUT, Algebra
 from relgraph.lowering.loops.nodes import Const, Scalar
 from relgraph.lowering.loops.rules import Unsupported, matmul
@@ -224,18 +224,38 @@ def product_of_batches(w: GraphWriter, node: Variable, operands: Sequence[Value]
     rows, columns = x.shape[-2:-1], y.shape[-1:] if len(y.shape) > 1 else ()
     result = w.result(0, node.dtype.name, [*batch, *rows, *columns])
     b = w.builder
+    out = limits.is_product_written_out(operands)
 
     def each(place: list[Scalar]) -> None:
-        if len(place) < len(batch):
-            with b.loop(ZERO, batch[len(place)]) as loop:
+        axis = len(place)
+        if axis < len(batch):
+            with b.loop(ZERO, batch[axis], apart=out and axis == len(batch) - 1) as loop:
                 each([*place, loop.index])
             return
         items = [_item(w, x, n, place) for x, n in zip(operands, leads, strict=True)]
+<<<<<<< HEAD
         value = matmul(w, node, items, keep=False)
         w.store(value, result.part(*place))
+=======
+        _product(w, node, items, Stored(result.buffer, b, (*result.first, *place)), out)
+>>>>>>> nests
 
     each([])
     return result
+
+
+def _product(
+    w: GraphWriter, node: Variable, operands: Sequence[Value], target: Stored, out: bool
+) -> None:
+    """Write a product of a batch."""
+    x, y = operands
+    if out:
+        x, y = w.written_out(x), w.written_out(y)
+    elif limits.is_by_blas(node, operands):
+        product_of(Routines(w, target.dtype, lambda k, shape: target), x, y)
+        return
+    value = matmul(w, node, [x, y], keep=False)
+    w.store(w.written_out(value) if out else value, target)
 
 
 def turned(w: GraphWriter, x: Stored) -> Value:
