@@ -86,13 +86,29 @@ def _is_traced(x: Any) -> bool:
     return kind.ndim == 0 and kind.dtype.kind in "iu" and not isinstance(x.node, Constant)
 
 
+class Names(NamedTuple):
+    """The names that a loop assigns, the index first.
+
+    Attributes
+    ----------
+    all : sequence of str
+        These names.
+    own : sequence of str
+        Those that each iteration assigns before it reads them.
+    later : sequence of str
+        Those that are read outside of the loop.
+    """
+
+    all: Sequence[str]
+    own: Sequence[str]
+    later: Sequence[str]
+
+
 def run(
     indices: Any,
     body: Callable[..., tuple[Any, ...]],
     values: tuple[Any, ...],
-    names: Sequence[str],
-    own: Sequence[str],
-    later: Sequence[str],
+    *names: Sequence[str],
 ) -> tuple[Any, ...]:
     """Run a loop.
 
@@ -104,13 +120,12 @@ def run(
         Takes the index and the other names that the loop assigns, and returns their next values.
     values : tuple
         Their values before the loop.
-    names, own, later : sequence of str
-        These names; those that each iteration assigns before it reads them; and those that are
-        read outside of the loop.
+    *names : sequence of str
+        The fields of :class:`Names`.
     """
     traced = isinstance(indices, TracedRange)
     if running() and (traced or (type(indices) is range and len(indices) >= LEAST)):
-        loop = _Loop(indices, body, values, [x in own for x in names], [x in later for x in names])
+        loop = _Loop(indices, body, values, Names(*names))
         try:
             return loop.traced()
         except OutsideWrite:
@@ -154,11 +169,11 @@ class _Loop:
         indices: Any,
         body: Callable[..., tuple[Any, ...]],
         values: tuple[Any, ...],
-        own: list[bool],
-        later: list[bool],
+        names: Names,
     ) -> None:
         self.indices, self.body, self.values = indices, body, values
-        self.own, self.later = own, later
+        self.own = [x in names.own for x in names.all]
+        self.later = [x in names.later for x in names.all]
         self.carried: dict[int, Variable] = {}  # the first value of each name, by its place
         self.storages: list[Storage] = []
 
@@ -321,14 +336,12 @@ class _Loop:
             others = [y for y in x.inputs if y not in weak and not _is_number(y)]
             if numbers and not others and x.dtype.kind in "iu":
                 weak.add(x)
-            elif numbers and x.op is not None and x.op.pointwise:
-                if any([y.dtype.name not in _WIDE for y in others]):
-                    raise _StaysInPython
+            elif numbers and any([y.dtype.name not in _WIDE for y in others]) and _is_map(x):
+                raise _StaysInPython
         if not isinstance(self.indices, range) or self.storages:
             return
         wide = any([prod([n for n in x.type.shape if isinstance(n, int)]) > 1 for x in firsts])
-        maps = all([x.op is not None and x.op.pointwise for x in inside])
-        if wide and maps and len(inside) * len(self.indices) <= MOST_MAPS:
+        if wide and all(map(_is_map, inside)) and len(inside) * len(self.indices) <= MOST_MAPS:
             raise _StaysInPython
 
     def _is_int(self, k: int) -> bool:
@@ -344,6 +357,10 @@ def _depending(outputs: Sequence[Variable], inputs: Sequence[Any]) -> list[Varia
             depend.add(x)
             nodes.append(x)
     return nodes
+
+
+def _is_map(x: Variable) -> bool:
+    return x.op is not None and x.op.pointwise
 
 
 def _is_number(x: Variable) -> bool:

@@ -233,12 +233,7 @@ def product_of_batches(w: GraphWriter, node: Variable, operands: Sequence[Value]
                 each([*place, loop.index])
             return
         items = [_item(w, x, n, place) for x, n in zip(operands, leads, strict=True)]
-<<<<<<< HEAD
-        value = matmul(w, node, items, keep=False)
-        w.store(value, result.part(*place))
-=======
-        _product(w, node, items, Stored(result.buffer, b, (*result.first, *place)), out)
->>>>>>> nests
+        _product(w, node, items, result.part(*place), out)
 
     each([])
     return result
