@@ -10,7 +10,9 @@ that Python needs, such as the test of an ``if``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from math import prod
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,17 +20,23 @@ import numpy as np
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
 from relgraph.api.tracing.tracer import Tracer, argument, running, type_of, wrap
 from relgraph.api.tracing.weak_scalar import WeakScalar
-from relgraph.ir.graph import toposort
+from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable, as_variable, constant, fresh_input
 from relgraph.ir.types import TensorType
+from relgraph.lowering.loops.build import written_loop
 from relgraph.ops.elementwise import Cast, maximum, subtract
 from relgraph.ops.elementwise.instances import floor_divide
 from relgraph.ops.loops import Scan, closed, results_of
 
 LEAST = 8  # iterations of a loop that is not written out
 TRIALS = 24  # of one loop, each of which finds something else that it carries
+MOST = 2000  # iterations of a loop that is written out because its body cannot be compiled
 MOST_MAPS = 3000  # elementwise ops that kernels compute for all iterations at once
 _INDEX = TensorType("int64")
+
+IN_PYTHON: ContextVar[frozenset[CodeType]] = ContextVar("IN_PYTHON", default=frozenset())
+"""The bodies of loops that Python runs, because the back end could not compile them."""
+
 _NUMBERS = (bool, int, float, WeakScalar, np.generic)
 _WIDE = ("float64", "int64", "bool")
 
@@ -53,6 +61,20 @@ class TracedRange(NamedTuple):
 
 class _StaysInPython(Exception):
     """Raised for a loop that is not traced once."""
+
+
+def not_compiled(loops: Sequence[tuple[Variable, CodeType]], graph: FunctionGraph) -> set[CodeType]:
+    """Return the bodies of loops for which the loop language has no ops, if they run seldom."""
+    nodes = set(graph)
+    return {
+        code
+        for node, code in loops
+        if node in nodes
+        and isinstance(node.op, Scan)
+        and isinstance(node.op.size, int)
+        and node.op.size <= MOST
+        and written_loop(node, "NAME") is None
+    }
 
 
 def value_of_name(read: Callable[[], Any]) -> Any:
@@ -124,7 +146,8 @@ def run(
         The fields of :class:`Names`.
     """
     traced = isinstance(indices, TracedRange)
-    if running() and (traced or (type(indices) is range and len(indices) >= LEAST)):
+    stays = type(indices) is not range or len(indices) < LEAST or body.__code__ in IN_PYTHON.get()
+    if running() and (traced or not stays):
         loop = _Loop(indices, body, values, Names(*names))
         try:
             return loop.traced()
@@ -280,7 +303,9 @@ class _Loop:
         names = ["index", *[f"carry_{k}" for k in range(len(following))]]
         (scan_body,), captured = closed([(inputs, following)], names)
         op = Scan(scan_body, len(following), 0, length, False)
-        results = results_of(op(number, *firsts, *captured))
+        node = op(number, *firsts, *captured)
+        running()[-1].loops.append((node, self.body.__code__))
+        results = results_of(node)
         self._store(results[len(self.carried) :])
         after = list(trial.results)
         for k, x in zip(self.carried, results, strict=False):
@@ -377,4 +402,12 @@ def _node(x: Any) -> Variable:
     return node_of(x, "a value of a loop")
 
 
-__all__ = ["NOTHING", "TracedRange", "range_of", "run", "value_of_name"]
+__all__ = [
+    "IN_PYTHON",
+    "NOTHING",
+    "TracedRange",
+    "not_compiled",
+    "range_of",
+    "run",
+    "value_of_name",
+]
