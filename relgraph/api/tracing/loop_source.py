@@ -45,15 +45,15 @@ def with_loops(function: Callable[..., Any]) -> Callable[..., Any]:
     function : callable
         The function to trace.
     """
-    if not isinstance(function, FunctionType):
+    if type(function) is not FunctionType or _is_of_a_library(function):
         return function
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, first = inspect.getsourcelines(function.__code__)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):  # no source, or only a part of a statement
         return function
     (definition,) = tree.body if len(tree.body) == 1 else (None,)
-    if not isinstance(definition, ast.FunctionDef) or definition.name != function.__name__:
+    if not isinstance(definition, ast.FunctionDef) or definition.name != function.__code__.co_name:
         return function
     definition.decorator_list = []
     converter = _Converter(definition)
@@ -65,10 +65,12 @@ def with_loops(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def called(function: Any) -> Any:
     """Return what a traced function calls by its name: a function of the user with its loops."""
-    if type(function) is not FunctionType:
-        return function
-    package = str(function.__module__).partition(".")[0]
-    return function if package in _LIBRARIES else with_loops(function)
+    return with_loops(function) if type(function) is FunctionType else function
+
+
+def _is_of_a_library(function: FunctionType) -> bool:
+    name = function.__globals__.get("__name__")
+    return str(name).partition(".")[0] in _LIBRARIES
 
 
 _NAMES[_CALLED] = called
