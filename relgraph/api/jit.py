@@ -407,7 +407,8 @@ def jit(
     ----------
     function : callable
         Written with NumPy's functions and operators.  It runs once for each combination of dtypes
-        and shapes; its Python control flow must not depend on values of arrays.
+        and shapes; its Python control flow must not depend on values of arrays.  Loops over ranges
+        are traced once where that is possible: see docs/loops.md.
     mode : str, Query, relation, rewriter, list of them, or None
         The rewrites to run, as in :func:`relgraph.function`.
     target : {"cpu", "numpy", "cuda"}
