@@ -27,6 +27,7 @@ _NAMES: dict[str, Any] = {
     _GET: python_loops.value_of_name,
     _NOTHING: python_loops.NOTHING,
 }
+_FUNCTION = "__relgraph_function__"
 _LIBRARIES = ("numpy", "scipy", "relgraph", "math", "itertools", "functools")
 _STAY = (
     ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Try, ast.With,
@@ -90,13 +91,15 @@ def _compiled(
         if isinstance(arg, ast.arg):
             arg.annotation = None
     definition.returns = None
+    definition.name = _FUNCTION  # its own name, in its body, is that of the module or of a closure
     outer.body = [definition]
     tree.body = [outer]
     ast.increment_lineno(tree, first - 1)
     ast.fix_missing_locations(tree)
     code = compile(tree, function.__code__.co_filename, "exec")
     (outer_code,) = [x for x in code.co_consts if hasattr(x, "co_code")]
-    (inner,) = [x for x in outer_code.co_consts if getattr(x, "co_name", "") == definition.name]
+    (inner,) = [x for x in outer_code.co_consts if getattr(x, "co_name", "") == _FUNCTION]
+    inner = inner.replace(co_name=function.__code__.co_name)
     cells = dict(zip(free, function.__closure__ or (), strict=True))
     cells |= {name: CellType(value) for name, value in _NAMES.items()}
     closure = tuple([cells[name] for name in inner.co_freevars])
