@@ -26,7 +26,9 @@ from relgraph.api.tracing.arguments import Leaves
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.changed_arguments import Updates, updates_of
 from relgraph.api.tracing.in_place import MADE_HERE
+from relgraph.api.tracing.loop_source import with_loops
 from relgraph.api.tracing.number_trace import NUMBERS, Branch, NumberTrace, prune
+from relgraph.api.tracing.python_loops import IN_PYTHON, not_compiled
 from relgraph.api.tracing.storage import Storage
 from relgraph.api.tracing.tracer import Tracer
 from relgraph.api.tracing.weak_scalar import WeakScalar
@@ -53,13 +55,14 @@ RECENT = 8  # of them that a call tries before it computes a signature
 @record(eq=False)
 class _Traced:
     """One trace: its graph, the conversion of numbers to inputs and of outputs to results, the
-    arguments that it changes, and the donated inputs."""
+    arguments that it changes, the donated inputs, and loops of Python that were traced once."""
 
     graph: FunctionGraph
     feeds: tuple[tuple[int, np.dtype[Any]], ...]
     packing: Packing
     updates: Updates
     donated: tuple[Input, ...]
+    loops: tuple[tuple[Variable, CodeType], ...]
 
 
 @record(eq=False)
@@ -291,6 +294,22 @@ class Jit:
     def _trace(
         self, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[_Traced, NumberTrace[_Program]]:
+        """Trace the function; again if it has loops that only Python can run well."""
+        in_python: frozenset[CodeType] = frozenset()
+        while True:
+            token = IN_PYTHON.set(in_python)
+            try:
+                traced, numbers = self._traced_once(leaves, args, kwargs)
+            finally:
+                IN_PYTHON.reset(token)
+            others = not_compiled(traced.loops, traced.graph) - in_python
+            if not others:
+                return traced, numbers
+            in_python |= others
+
+    def _traced_once(
+        self, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[_Traced, NumberTrace[_Program]]:
         named = _Named(leaves)
         positions = _positions(self._function, len(args))
         donated: list[Input] = []
@@ -306,7 +325,7 @@ class Jit:
         before = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
         try:
             with tracing(self._function) as trace:
-                result = self._function(*traced_args, **traced_kwargs)
+                result = with_loops(self._function)(*traced_args, **traced_kwargs)
         except RecursionError as error:
             raise _endless(self.__name__, error) from None
         except (TypeError, AttributeError) as error:
@@ -336,7 +355,8 @@ class Jit:
         _check_no_shared(results.outputs, self.__name__)
         graph = FunctionGraph([*named.inputs, *feeds.values()], results.outputs)
         donated += [named.inputs[i] for i in updates.indices if named.inputs[i] not in donated]
-        return _Traced(graph, tuple(feeds), packing, updates, tuple(donated)), named.numbers
+        made = _Traced(graph, tuple(feeds), packing, updates, tuple(donated), tuple(trace.loops))
+        return made, named.numbers
 
     def _not_arrays(self, error: Exception, others: Any) -> ArgumentError:
         """Return the error for arguments that the function may have taken for arrays."""
@@ -387,7 +407,8 @@ def jit(
     ----------
     function : callable
         Written with NumPy's functions and operators.  It runs once for each combination of dtypes
-        and shapes; its Python control flow must not depend on values of arrays.
+        and shapes; its Python control flow must not depend on values of arrays.  Loops over ranges
+        are traced once where that is possible: see docs/loops.md.
     mode : str, Query, relation, rewriter, list of them, or None
         The rewrites to run, as in :func:`relgraph.function`.
     target : {"cpu", "numpy", "cuda"}

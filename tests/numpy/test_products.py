@@ -183,10 +183,10 @@ BIT_FOR_BIT = {
 }
 
 
-# Kernels sum the products of small matrices in an order of their own.
+# Kernels compute small matrices in an order of their own.
 SUMMED = {
     *(name for name in BIT_FOR_BIT if name.startswith(("matrix_power", "multi_dot", "matmul"))),
-    *("dot", "inner", "inner with a vector", "tensordot", "a transpose", "matvec"),
+    *("dot", "inner", "inner with a vector", "tensordot", "a transpose", "matvec", "det"),
 }
 
 

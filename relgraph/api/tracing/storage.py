@@ -41,6 +41,18 @@ BODY: ContextVar[object | None] = ContextVar("BODY", default=None)
 """What stands for the body of a loop while its function is traced."""
 
 
+class OutsideWrite(ArgumentError):
+    """Raised where the body of a loop writes to an array from outside of it.
+
+    Attributes
+    ----------
+    storage : Storage
+        The memory of the array.
+    """
+
+    storage: Storage
+
+
 class Storage:
     """The memory that an array of a trace shares with its views.
 
@@ -102,11 +114,29 @@ class Storage:
     def check_body(self) -> None:
         """Raise ArgumentError if the body of a loop writes to an array from outside of it."""
         if self._body is not BODY.get():
-            raise ArgumentError(
-                "the function of a loop writes to an array from outside of it",
-                {"array": f"{self.node} : {self.type}"},
-                "Carry the array, and return it as part of the next value; or write to a copy.",
-            )
+            raise self._outside()
+
+    def _outside(self) -> OutsideWrite:
+        error = OutsideWrite(
+            "the function of a loop writes to an array from outside of it",
+            {"array": f"{self.node} : {self.type}"},
+            "Carry the array, and return it as part of the next value; or write to a copy.",
+        )
+        error.storage = self
+        return error
+
+    def forget_values(self) -> None:
+        """Take known elements for a graph like others, if no other object refers to them.
+
+        Raises
+        ------
+        ArgumentError
+            If one does.
+        """
+        if self._value is not None:
+            self._check_alone()
+            node, self.c_order = self.node, bool(self._value.flags.c_contiguous)
+            self._value, self._node = None, node
 
     def relate(self, other: Any) -> None:
         """Record an array that is a view or a copy of this one, by the order of elements."""
@@ -157,13 +187,7 @@ class Storage:
         ArgumentError
             If arrays that the trace cannot follow share the memory.
         """
-        if self._value is not None and not self._alone():
-            raise ArgumentError(
-                "the traced function writes a traced value to an array whose memory other code "
-                "sees too",
-                {"array": f"{self._value.dtype}, shape {self._value.shape}"},
-                "Write to a copy, x.copy(), or pass the array as an argument.",
-            )
+        self._check_alone()
         if any(self.unsure):
             raise ArgumentError(
                 "the traced function writes to an array, and another array is a view or a copy of "
@@ -183,6 +207,15 @@ class Storage:
         if self._writes is None:
             self._writes = _Writes(before)
         self._writes.add(step, node, part)
+
+    def _check_alone(self) -> None:
+        if self._value is not None and not self._alone():
+            raise ArgumentError(
+                "the traced function writes a traced value to an array whose memory other code "
+                "sees too",
+                {"array": f"{self._value.dtype}, shape {self._value.shape}"},
+                "Write to a copy, x.copy(), or pass the array as an argument.",
+            )
 
     def _alone(self) -> bool:
         """Return True if the known elements are in memory that no other object refers to."""

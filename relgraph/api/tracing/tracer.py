@@ -11,6 +11,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -415,11 +416,14 @@ class Trace:
     ----------
     by_order : bool
         Whether its writes depend on arguments being in C order.
+    loops : list of (Variable, CodeType)
+        The loops of Python that were traced once, each with the code of its body.
     """
 
     def __init__(self, package: str = "") -> None:
         self.package = package
         self.by_order = False
+        self.loops: list[tuple[Variable, CodeType]] = []
 
 
 _traces = threading.local()

@@ -40,6 +40,8 @@ from relgraph.lowering.loops.rules import Unsupported, rule_of
 from relgraph.lowering.loops.values import Computed, Stored, Value, Written, reads
 from relgraph.lowering.loops.writer import CPU, FAILED, Limits, Writer
 from relgraph.lowering.sizes import unproved
+from relgraph.lowering.views import is_view
+from relgraph.ops.indexing.update import IndexUpdate
 from relgraph.ops.loops import Scan, WhileLoop, is_loop
 from relgraph.ops.permutation import MatrixTranspose
 
@@ -66,7 +68,8 @@ def written_loop(node: Variable, name: str, limits: Limits = CPU) -> LoopFunctio
         Those of the back end.
     """
     bodies = getattr(node.op, "bodies", ())
-    if any([_elements(x) > limits.large for body in bodies for x in body.graph]):
+    computed = [x for body in bodies for x in body.graph if _is_computed(x)]
+    if any([_elements(x) > limits.large for x in computed]):
         return None
     for limit in LIMITS:
         try:
@@ -86,6 +89,11 @@ def is_turned(x: Variable) -> bool:
 def has_function(node: Variable) -> bool:
     """Return True for an application that :func:`written_loop` is for."""
     return is_loop(node) or is_compiled(node)
+
+
+def _is_computed(x: Variable) -> bool:
+    """Return True for a new array, which is no part of another one, and not written in place."""
+    return x.op is not None and not is_view(x) and not isinstance(x.op, IndexUpdate)
 
 
 def _elements(x: Variable) -> int:
@@ -314,9 +322,13 @@ class GraphWriter(Writer):
     def _node(self, frame: _Frame, node: Variable) -> Any:
         if isinstance(node, Constant):
             return self._constant(node)
-        if node.op is None or unproved(node):
+        if node.op is None:
             raise Unsupported
         operands = [frame.values[x] for x in node.inputs]
+        for pair in unproved(node):
+            one, other = [operands[i].shape[axis] for i, axis in pair]
+            if one is not other:
+                raise Unsupported
         if is_loop(node):
             return self.loop(node, operands, None, _places_of(node, frame.places))
         value = self._value(node, operands)

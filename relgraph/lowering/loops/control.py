@@ -36,7 +36,9 @@ def _shared(w: GraphWriter, x: Value) -> Value:
     if w.is_small(x.shape):
         return _operand(w, x)
     x = w.cheap(x)
-    return Stored(x.buffer, w.builder, x.first, shared=True) if isinstance(x, Stored) else x
+    if not isinstance(x, Stored):
+        return x
+    return Stored(x.buffer, w.builder, x.first, shared=True, shape=x.shape)
 
 
 def scan(
@@ -76,7 +78,7 @@ def scan(
         i = loop.index
         at = b.sub(b.sub(length, ONE), i) if op.reverse else i
         parts = [_slice(w, x, at) for x in slices]
-        slots = [Stored(stack.buffer, b, (*stack.first, at)) for stack in stacks]
+        slots = [stack.part(at) for stack in stacks]
         results = w.graph(
             body.graph,
             [w.scalar(at), *carry.values(loop.vars), *parts, *rest],
@@ -90,7 +92,7 @@ def scan(
 
 def _slice(w: GraphWriter, x: Value, at: Scalar) -> Value:
     if isinstance(x, Stored):
-        part: Value = Stored(x.buffer, w.builder, (*x.first, at))
+        part: Value = x.part(at)
     else:
         part = w.view(x, x.shape[1:], lambda place: x.at([at, *place]))
     return w.written_out(part) if w.is_small(part.shape) else part

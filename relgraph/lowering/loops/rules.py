@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -259,14 +259,16 @@ def _selection(w: GraphWriter, spec: Any, x: Value, key: Sequence[Value]) -> Sel
         elif kind == "dynamic":
             axes.append(w.checked(w.as_index(next(rest)), size))
         else:
-            axes.append(_slice(w, values, size))
+            axes.append(_slice(w, values, size, rest))
     axes += [(ZERO, 1, size) for size in sizes]
     return Selection(axes)
 
 
-def _slice(w: GraphWriter, bounds: Sequence[Any], size: Scalar) -> tuple[Scalar, int, Scalar]:
+def _slice(
+    w: GraphWriter, bounds: Sequence[Any], size: Scalar, key: Iterator[Value]
+) -> tuple[Scalar, int, Scalar]:
     if "dynamic" in bounds:
-        raise Unsupported
+        return _varying_slice(w, bounds, size, key)
     low, high, step = bounds
     step = 1 if step is None else step
     if isinstance(size, Const):
@@ -285,6 +287,28 @@ def _slice(w: GraphWriter, bounds: Sequence[Any], size: Scalar) -> tuple[Scalar,
 
     start, stop = bound(low, ZERO), bound(high, size)
     return start, 1, b.op("max", b.sub(stop, start), ZERO, dtype="int64")
+
+
+def _varying_slice(
+    w: GraphWriter, bounds: Sequence[Any], size: Scalar, key: Iterator[Value]
+) -> tuple[Scalar, int, Scalar]:
+    """Return a slice whose ends are computed, within the axis as Python puts them there."""
+    b = w.builder
+    low, high, step = [w.as_index(next(key)) if x == "dynamic" else x for x in bounds]
+    if step not in (None, 1):
+        raise Unsupported
+
+    def inside(i: Any) -> Scalar:
+        i = index(i)
+        negative = b.op("less", i, ZERO, dtype="bool")
+        i = b.op("select", negative, b.add(i, size), i, dtype="int64")
+        return b.op("max", b.op("min", i, size, dtype="int64"), ZERO, dtype="int64")
+
+    start = ZERO if low is None else inside(low)
+    stop = size if high is None else inside(high)
+    length = b.op("max", b.sub(stop, start), ZERO, dtype="int64")
+    w.bounds[length] = w.bounds.get(size, size)
+    return start, 1, length
 
 
 def _selected(w: GraphWriter, x: Value, selection: Selection) -> Value:
@@ -443,7 +467,7 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     if combiner not in _STARTS or (dtype.kind == "b" and combiner in (maximum, minimum)):
         raise Unsupported
     if op.nonempty and x.static is None:
-        raise Unsupported  # of no elements it is an error
+        _check_not_empty(w, x)
     axes = [a % len(x.shape) for a in reduced_axes(op.params[0], len(x.shape), op.name)]
     x = w.converted(x, dtype.name)
     start = const(_STARTS[combiner](dtype), dtype.name)
@@ -483,6 +507,15 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     return w.view(
         result, shape, lambda place: result.at([i for a, i in enumerate(place) if a not in axes])
     )
+
+
+def _check_not_empty(w: GraphWriter, x: Value) -> None:
+    """Set the flag if an array has no elements, of which a maximum is an error."""
+    for n in x.shape:
+        if not isinstance(n, Const):
+            w.fail_if(w.builder.op("less", n, ONE, dtype="bool"))
+        elif n.value < 1:
+            raise Unsupported
 
 
 def _looped(

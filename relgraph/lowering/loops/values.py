@@ -119,16 +119,28 @@ class Stored(Value):
     """An array in a buffer, of which the first indices may be fixed.
 
     ``shared`` is True for one that is read again later, by another iteration or around a loop.
+    ``shape`` is that of an array that may be smaller than the buffer.
     """
 
     def __init__(
-        self, buffer: Buffer, builder: Builder, first: Index = (), *, shared: bool = False
+        self,
+        buffer: Buffer,
+        builder: Builder,
+        first: Index = (),
+        *,
+        shared: bool = False,
+        shape: Sequence[Scalar] | None = None,
     ) -> None:
-        super().__init__(buffer.dtype, buffer.shape[len(first) :])
+        super().__init__(buffer.dtype, buffer.shape[len(first) :] if shape is None else shape)
         self.buffer = buffer
         self.first = tuple(first)
         self.shared = shared
         self._builder = builder
+
+    def part(self, *at: Scalar) -> Stored:
+        """Return the part at further indices."""
+        shape = self.shape[len(at) :]
+        return Stored(self.buffer, self._builder, (*self.first, *at), shape=shape)
 
     @property
     def reads(self) -> frozenset[tuple[Buffer, bool]]:

@@ -64,6 +64,7 @@ class Writer:
         self.names: dict[str, Scalar] = {}
         self.owned: set[Buffer] = set()  # buffers that may be written to
         self.scratch: list[Buffer] = []
+        self.bounds: dict[Scalar, Scalar] = {}  # of sizes that vary with an iteration
         self.depth = 0
         self._checks: list[Scalar] | None = None  # tests that will be joined to one
         self.positive: dict[Scalar, None] = {}  # sizes of which a failed check reads element 0
@@ -146,14 +147,15 @@ class Writer:
 
     def buffer(self, dtype: str, shape: Sequence[Scalar]) -> Stored:
         """Return a new buffer: on the stack if it is small, and of the caller otherwise."""
-        sizes = [x.value for x in shape if isinstance(x, Const)]
-        if len(sizes) == len(shape) and prod(sizes) <= self.limits.stack:
+        largest = [self.bounds.get(x, x) for x in shape]
+        sizes = [x.value for x in largest if isinstance(x, Const)]
+        if len(sizes) == len(largest) and prod(sizes) <= self.limits.stack:
             buffer = self.builder.stack("m", dtype, sizes)
         else:
-            buffer = Buffer(f"w{len(self.scratch)}", dtype, tuple(shape))
+            buffer = Buffer(f"w{len(self.scratch)}", dtype, tuple(largest))
             self.scratch.append(buffer)
         self.owned.add(buffer)
-        return Stored(buffer, self.builder)
+        return Stored(buffer, self.builder, shape=tuple(shape))
 
     def kept(self, x: Value, target: Stored | None = None) -> Stored:
         """Return an array in a new buffer."""

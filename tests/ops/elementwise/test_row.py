@@ -22,6 +22,8 @@ OTHER_TABLES = {
     "lowering/loops/nodes.py": "primitives of the loop language",
     "lowering/loops/builder.py": "primitives of the loop language",
     "lowering/loops/interpreter.py": "primitives of the loop language",
+    "lowering/loops/text.py": "primitives of the loop language",
+    "backends/cuda/loop_printer.py": "primitives of the loop language",
 }
 # Operands at which all ops but those of POINTS are differentiable, and have short exact values.
 USUAL = [(0.4, 0.7, 0.9), (0.25, 0.6, 0.3)]

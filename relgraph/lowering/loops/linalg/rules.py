@@ -84,7 +84,7 @@ class _Application:
                 return w.buffer(dtype, shape)
             if k not in results:
                 results[k] = w.result(k, dtype, [*batch, *shape])
-            return Stored(results[k].buffer, b, (*results[k].first, *place, loop.index))
+            return results[k].part(*place, loop.index)
 
         def one() -> None:
             at = [*place, loop.index]
@@ -210,7 +210,7 @@ def _item(w: GraphWriter, x: Value, lead: int, place: Sequence[Scalar]) -> Value
     if not first:
         return x
     if isinstance(x, Stored):
-        return Stored(x.buffer, w.builder, (*x.first, *first))
+        return x.part(*first)
     return w.view(x, x.shape[lead:], lambda rest: x.at([*first, *rest]))
 
 
@@ -233,7 +233,7 @@ def product_of_batches(w: GraphWriter, node: Variable, operands: Sequence[Value]
                 each([*place, loop.index])
             return
         items = [_item(w, x, n, place) for x, n in zip(operands, leads, strict=True)]
-        _product(w, node, items, Stored(result.buffer, b, (*result.first, *place)), out)
+        _product(w, node, items, result.part(*place), out)
 
     each([])
     return result

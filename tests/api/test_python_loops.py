@@ -1,0 +1,272 @@
+"""Loops of Python over ranges in traced functions: traced once, with the results of Python."""
+
+from __future__ import annotations
+
+import copy
+import traceback
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.ops.loops import Scan
+
+RNG = np.random.default_rng(21)
+M = RNG.random((20, 20)) @ RNG.random((20, 20)).T + 20 * np.eye(20)
+
+
+def running(x):
+    total, best = 0.0, -np.inf
+    out = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        total += x[i]
+        best = np.maximum(best, total)
+        out[i] = best
+    return out, total, best
+
+
+def cholesky(A):
+    A[0, 0] = np.sqrt(A[0, 0])
+    for i in range(1, A.shape[0]):
+        for j in range(i):
+            A[i, j] -= np.dot(A[i, :j], A[j, :j])
+            A[i, j] /= A[j, j]
+        A[i, i] -= np.dot(A[i, :i], A[i, :i])
+        A[i, i] = np.sqrt(A[i, i])
+
+
+def triangular(L, b):
+    x = np.zeros_like(b)
+    for i in range(L.shape[0]):
+        x[i] = (b[i] - L[i, :i] @ x[:i]) / L[i, i]
+    return x
+
+
+def backwards(L, b):
+    x = np.copy(b)
+    for i in range(L.shape[0] - 1, -1, -1):
+        x[i] = (x[i] - L.T[i, i + 1 :] @ x[i + 1 :]) / L[i, i]
+    return x
+
+
+def jacobi(A, B):
+    for _ in range(1, 30):
+        B[1:-1] = 0.33333 * (A[:-2] + A[1:-1] + A[2:])
+        A[1:-1] = 0.33333 * (B[:-2] + B[1:-1] + B[2:])
+
+
+def power(A, v):
+    for _ in range(30):
+        w = A @ v
+        norm = np.sqrt(np.sum(w * w))
+        v = w / norm
+    return v, norm
+
+
+def fibonacci(x):
+    a, b = 0, 1
+    for _ in range(50):
+        a, b = b, a + b
+    return a * x
+
+
+def last_index(x):
+    for i in range(3, 30, 4):
+        x = x + x[i % 7]
+    return x * i
+
+
+def two_loops(A):
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] *= 2
+        for j in range(i, A.shape[1]):
+            A[i, j] += 1
+
+
+def of_a_view(A):
+    row = A[2]
+    for i in range(row.shape[0]):
+        row[i] = row[i] + A[1, i] + A[2, 0]
+
+
+def called(x):
+    y = np.empty_like(x)
+    _fill(y, x)
+    return y
+
+
+def _fill(y, x):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[-i - 1]
+
+
+def swapped(u):
+    new = np.copy(u)
+    for _ in range(9):
+        new[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u, new = new, u
+    return u
+
+
+ONCE = {
+    "a total and an array": (running, [RNG.normal(size=40)]),
+    "float32": (running, [RNG.normal(size=40).astype("float32")]),
+    "loops in a loop": (cholesky, [M]),
+    "slices that grow": (triangular, [np.tril(M), RNG.random(20)]),
+    "a range with a negative step": (backwards, [np.tril(M), RNG.random(20)]),
+    "two arrays": (jacobi, [RNG.random(50), RNG.random(50)]),
+    "a value that is read after the loop": (power, [M, RNG.random(20)]),
+    "Python's integers": (fibonacci, [np.ones(2)]),
+    "one name for two loops": (two_loops, [RNG.random((12, 15))]),
+    "a view": (of_a_view, [RNG.random((3, 12))]),
+    "a function that is called": (called, [RNG.random(11)]),
+}
+
+
+def appended(x):
+    parts = []
+    for i in range(10):
+        parts.append(x[i] * 2)
+    return np.stack(parts)
+
+
+def shorter(x):
+    for _ in range(9):
+        x = x[1:]
+    return x
+
+
+def wider(x):
+    total = np.float32(0)
+    for i in range(10):
+        total = total + x[i].astype("float64") if i else x[i]
+    return total
+
+
+def broken(x):
+    for i in range(10):
+        if i == 4:
+            break
+        x = x + i
+    return x
+
+
+def few(x):
+    for i in range(3):
+        x = x * i
+    return x
+
+
+def mapped(x):
+    for _ in range(20):
+        x = np.sin(x) + 1
+    return x
+
+
+def nothing(x):
+    for i in range(8, 8):
+        x = x + i
+    return x
+
+
+IN_PYTHON = {
+    "a list": (appended, [RNG.random(12)]),
+    "sizes that change": (shorter, [RNG.random(30)]),
+    "dtypes that change": (wider, [RNG.random(12).astype("float32")]),
+    "a break": (broken, [RNG.random(3)]),
+    "few iterations": (few, [RNG.random(3)]),
+    "elementwise ops, which kernels fuse": (mapped, [RNG.random(300)]),
+    "no iterations": (nothing, [RNG.random(3)]),
+    "arrays that change places": (swapped, [RNG.random(30)]),
+    "an index that is read after the loop": (last_index, [RNG.random(7)]),
+}
+
+
+def check(function, arrays):
+    """Compare a traced function with Python, and return its graph."""
+    ours, theirs = copy.deepcopy(arrays), copy.deepcopy(arrays)
+    f = rg.jit(function)
+    for _ in range(2):
+        found, expected = f(*ours), function(*theirs)
+        found, expected = [x if isinstance(x, tuple) else (x,) for x in (found, expected)]
+        for a, b in zip((*found, *ours), (*expected, *theirs), strict=True):
+            if b is not None:
+                assert np.asarray(a).dtype == np.asarray(b).dtype
+                rtol = 1e-5 if np.asarray(b).dtype == "float32" else 1e-11
+                np.testing.assert_allclose(a, b, rtol=rtol)
+    return f.graph(*arrays)
+
+
+def scans(graph):
+    return [node for node in graph if isinstance(node.op, Scan)]
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_a_loop_is_traced_once(name):
+    function, arrays = ONCE[name]
+    graph = check(function, arrays)
+    assert len(scans(graph)) == 1
+    assert len(graph) < 40
+
+
+@pytest.mark.parametrize("name", IN_PYTHON)
+def test_other_loops_run_as_in_python(name):
+    function, arrays = IN_PYTHON[name]
+    graph = check(function, arrays)
+    assert name.startswith("an index") or not scans(graph)
+
+
+def test_closures_defaults_and_methods():
+    factor = 3.0
+
+    def scaled(x, power=2):
+        for i in range(x.shape[0]):
+            x[i] = x[i] * factor**power
+        return x.sum()
+
+    class Model:
+        def __init__(self):
+            self.weight = np.arange(9.0)
+
+        @rg.jit
+        def total(self, x):
+            result = 0.0
+            for i in range(x.shape[0]):
+                result = result + x[i] * self.weight[i]
+            return result
+
+    x = RNG.random(9)
+    assert len(scans(check(scaled, [x]))) == 1
+    assert np.isclose(Model().total(x), x @ np.arange(9.0))
+
+
+def test_an_error_names_the_line():
+    def wrong(x):
+        for i in range(10):
+            x[i] = x[i] + np.ones(3)
+        return x
+
+    with pytest.raises(Exception) as raised:
+        rg.jit(wrong)(np.ones(10))
+    lines = [frame.line for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert "x[i] = x[i] + np.ones(3)" in lines
+
+
+def test_a_function_is_unchanged_where_it_is_called_without_tracing():
+    x = RNG.normal(size=12)
+    expected = running(x)
+    rg.jit(running)(x)
+    np.testing.assert_array_equal(running(x)[0], expected[0])
+
+
+def test_gradients_of_loops():
+    def f(x):
+        total = 0.0
+        for i in range(x.shape[0]):
+            total = total * 0.5 + np.sin(x[i])
+        return total
+
+    x = RNG.random(15)
+    weights = 0.5 ** np.arange(14, -1, -1)
+    np.testing.assert_allclose(rg.jit(rg.grad(f))(x), weights * np.cos(x), rtol=1e-12)
