@@ -103,6 +103,19 @@ def _fill(y, x):
         y[i] = x[i] * x[-i - 1]
 
 
+def reflected(r):
+    """Durbin's recursion, with vectors that are read backwards."""
+    y = np.empty_like(r)
+    alpha, beta = -r[0], 1.0
+    y[0] = -r[0]
+    for k in range(1, r.shape[0]):
+        beta *= 1.0 - alpha * alpha
+        alpha = -(r[k] + np.dot(np.flip(r[:k]), y[:k])) / beta
+        y[:k] += alpha * np.flip(y[:k])
+        y[k] = alpha
+    return y
+
+
 def filtered(image):
     out = np.zeros_like(image)
     out[:, 0] = image[:, 0]
@@ -130,6 +143,7 @@ ONCE = {
     "a value that is read after the loop": (power, [M, RNG.random(20)]),
     "Python's integers": (fibonacci, [np.ones(2)]),
     "one name for two loops": (two_loops, [RNG.random((12, 15))]),
+    "slices that are read backwards": (reflected, [0.1 * RNG.random(12)]),
     "columns": (filtered, [RNG.random((9, 12))]),
     "a view": (of_a_view, [RNG.random((3, 12))]),
     "a function that is called": (called, [RNG.random(11)]),
