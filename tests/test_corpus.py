@@ -129,5 +129,5 @@ def test_run_prints_times_means_and_what_is_missing():
 
 
 def test_first_call_that_takes_too_long_is_stopped_and_reported():
-    text = run("--only", "trmm", "--limit", "0.3")
-    assert "trmm, m=65, n=80: stopped: its first call takes more than 0.3 s" in text
+    text = run("--only", "lenet", "--limit", "0.3")
+    assert "lenet, n=4, size=28: stopped: its first call takes more than 0.3 s" in text

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import relgraph as rg
+from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.verify import verify
 from relgraph.ops.loops import Scan
 
 RNG = np.random.default_rng(21)
@@ -101,6 +103,28 @@ def _fill(y, x):
         y[i] = x[i] * x[-i - 1]
 
 
+def reflected(r):
+    """Durbin's recursion, with vectors that are read backwards."""
+    y = np.empty_like(r)
+    alpha, beta = -r[0], 1.0
+    y[0] = -r[0]
+    for k in range(1, r.shape[0]):
+        beta *= 1.0 - alpha * alpha
+        alpha = -(r[k] + np.dot(np.flip(r[:k]), y[:k])) / beta
+        y[:k] += alpha * np.flip(y[:k])
+        y[k] = alpha
+    return y
+
+
+def filtered(image):
+    out = np.zeros_like(image)
+    out[:, 0] = image[:, 0]
+    for j in range(2, image.shape[1]):
+        out[:, j] = 0.5 * image[:, j] + 0.2 * image[:, j - 1]
+        out[:, j] += 0.3 * out[:, j - 1] + 0.1 * out[:, j - 2]
+    return out
+
+
 def swapped(u):
     new = np.copy(u)
     for _ in range(9):
@@ -119,6 +143,8 @@ ONCE = {
     "a value that is read after the loop": (power, [M, RNG.random(20)]),
     "Python's integers": (fibonacci, [np.ones(2)]),
     "one name for two loops": (two_loops, [RNG.random((12, 15))]),
+    "slices that are read backwards": (reflected, [0.1 * RNG.random(12)]),
+    "columns": (filtered, [RNG.random((9, 12))]),
     "a view": (of_a_view, [RNG.random((3, 12))]),
     "a function that is called": (called, [RNG.random(11)]),
 }
@@ -215,6 +241,15 @@ def test_other_loops_run_as_in_python(name):
     function, arrays = IN_PYTHON[name]
     graph = check(function, arrays)
     assert name.startswith("an index") or not scans(graph)
+
+
+@pytest.mark.parametrize("name", ["columns", "loops in a loop", "two arrays"])
+def test_arrays_are_written_in_place(name):
+    function, arrays = ONCE[name]
+    (node,) = scans(rg.rewrite_graph(rg.jit(function).graph(*arrays)))
+    loop = written_loop(node, "NAME")
+    verify(loop.function)
+    assert not loop.scratch
 
 
 def test_closures_defaults_and_methods():

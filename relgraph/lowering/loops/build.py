@@ -9,14 +9,15 @@ error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from relgraph.ir.graph import FunctionGraph
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.graph import FunctionGraph, map_nodes, toposort
+from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import GetItem
 from relgraph.lowering.loops.builder import ONE, ZERO, TooManyStatements
 from relgraph.lowering.loops.control import cond, scan, while_loop
@@ -41,7 +42,7 @@ from relgraph.lowering.loops.values import Computed, Stored, Value, Written, rea
 from relgraph.lowering.loops.writer import CPU, FAILED, Limits, Writer
 from relgraph.lowering.sizes import unproved
 from relgraph.lowering.views import is_view
-from relgraph.ops.indexing.update import IndexUpdate
+from relgraph.ops.indexing.update import IndexUpdate, SetIndex
 from relgraph.ops.loops import Scan, WhileLoop, is_loop
 from relgraph.ops.permutation import MatrixTranspose
 
@@ -102,6 +103,62 @@ def _elements(x: Variable) -> int:
     return prod([n for n in sizes if isinstance(n, int)])
 
 
+def _updates_last(graph: FunctionGraph) -> list[Variable]:
+    """Return the nodes in an order in which arrays are read before they are updated, if they may.
+
+    They are then updated in place.
+    """
+    order = graph.toposort()
+    if not any([isinstance(x.op, IndexUpdate) for x in order]):
+        return order
+    number = {x: i for i, x in enumerate(order)}
+    waits = [len(set(x.inputs)) for x in order]
+    users: list[list[int]] = [[] for _ in order]
+    for i, x in enumerate(order):
+        for y in set(x.inputs):
+            users[number[y]].append(i)
+    ready = [(isinstance(x.op, IndexUpdate), i) for i, x in enumerate(order) if not waits[i]]
+    heapify(ready)
+    result = []
+    while ready:
+        _, i = heappop(ready)
+        result.append(order[i])
+        for j in users[i]:
+            waits[j] -= 1
+            if not waits[j]:
+                heappush(ready, (isinstance(order[j].op, IndexUpdate), j))
+    return result
+
+
+def _chained(graph: FunctionGraph) -> FunctionGraph:
+    """Return a graph whose updates of equal elements of an array follow each other.
+
+    ``x.at[k].set(f(y))`` with ``y = x.at[k].set(v)`` is ``y.at[k].set(f(y))``, of which only one
+    array is needed.
+    """
+    updates = [x for x in graph.toposort() if isinstance(x.op, SetIndex)]
+    earlier: dict[Variable, Variable] = {}
+    for i, x in enumerate(updates):
+        array, value, *key = x.inputs
+        for y in updates[:i]:
+            same = y.op is x.op and y.inputs[0] is array and list(y.inputs[2:]) == key
+            if same and y in toposort([value]):
+                earlier[x] = y
+    if not earlier:
+        return graph
+
+    def change(node: Variable, inputs: tuple[Variable, ...]) -> Variable:
+        if node.op is None:
+            return node
+        if node in earlier:
+            inputs = (images[earlier[node]], *inputs[1:])
+        images[node] = apply(node.op, inputs)
+        return images[node]
+
+    images: dict[Variable, Variable] = {}
+    return FunctionGraph(graph.inputs, map_nodes(graph.outputs, change))
+
+
 class _Frame:
     """A graph that is being written: the values of its nodes, and when each is read last.
 
@@ -110,7 +167,7 @@ class _Frame:
 
     def __init__(self, graph: FunctionGraph, places: Mapping[Variable, Stored]) -> None:
         self.places = places
-        self.order = graph.toposort()
+        self.order = _updates_last(graph)
         self.values: dict[Variable, Any] = {}
         self.uses: dict[Variable, int] = {}
         self.last: dict[Variable, int] = {}
@@ -304,7 +361,9 @@ class GraphWriter(Writer):
         places: Mapping[Variable, Stored] = MappingProxyType({}),
     ) -> list[Value]:
         """Write a graph of some operands, and return its results, which may be in their places."""
-        frame = _Frame(graph, places)
+        results, graph = graph.outputs, _chained(graph)
+        images = dict(zip(results, graph.outputs, strict=True))
+        frame = _Frame(graph, {images[x]: place for x, place in places.items()})
         self.frames.append(frame)
         frame.values.update(zip(graph.inputs, inputs, strict=True))
         for x, value in zip(graph.inputs, inputs, strict=True):

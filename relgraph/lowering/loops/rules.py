@@ -274,9 +274,11 @@ def _slice(
     if isinstance(size, Const):
         low, high, step = slice(low, high, step).indices(size.value)
         return index(low), step, index(len(range(low, high, step)))
+    b = w.builder
+    if (low, high, step) == (None, None, -1):
+        return b.sub(size, ONE), -1, size
     if step != 1:
         raise Unsupported
-    b = w.builder
 
     def bound(value: int | None, default: Scalar) -> Scalar:
         if value is None:

@@ -310,5 +310,5 @@ def test_pivots_without_an_inverse(name, shape):
 
 def test_zeros_of_a_factor_need_no_call():
     node = rg.cholesky(rg.tensor("a", (64, 5, 5)))
-    text = printed(written_loop(node, "NAME").function, kernels.scalar).text
+    text = printed([written_loop(node, "NAME").function], kernels.scalar).text
     assert "llvm.memset" not in str(optimised(text))  # a loop with a call does not run on vectors

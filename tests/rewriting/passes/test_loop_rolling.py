@@ -25,14 +25,14 @@ def kalman(F, H, x, P, Y):
 
 def heat(u):
     u = u.copy()
-    for _ in range(50):
+    for _ in list(range(50)):
         u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
     return u
 
 
 def written(x):
     out = np.zeros((60, 3))
-    for i in range(60):
+    for i in list(range(60)):
         x = np.tanh(A @ x) + B[i]
         out[i] = x
     return out, x
@@ -40,27 +40,27 @@ def written(x):
 
 def backward(x):
     total = np.zeros(3)
-    for i in range(59, -1, -1):
+    for i in list(range(59, -1, -1)):
         total = A @ total + x[i] * (i + 0.5)
     return total
 
 
 def with_constants(x):
-    for i in range(60):
+    for i in list(range(60)):
         x = np.cos(i) * (A @ x) + np.sin(i)
     return x
 
 
 def fibonacci(x):
-    for i in range(2, 60):
+    for i in list(range(2, 60)):
         x[i] = x[i - 1] + x[i - 2]
     return x
 
 
 def with_a_tail(x):
-    for i in range(60):
+    for i in list(range(60)):
         x = np.tanh(A @ x) + B[i]
-    for _ in range(3):
+    for _ in list(range(3)):
         x = np.linalg.inv(A) @ x
     return x
 
