@@ -27,10 +27,10 @@ from relgraph.backends.numba.layouts import (
 )
 from relgraph.backends.numba.lone import alone_first, declared_alone, lone_rows
 from relgraph.backends.numba.loop_calls import LoopCall
+from relgraph.backends.numba.main_function import MainFunction, Unwritten
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
-from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.numba.timed_run import TimedRun, TimedText
 from relgraph.backends.report import Report, Scheduled, inputs_in_place, library_calls, loops
 from relgraph.backends.report import scheduled as described_steps
@@ -43,6 +43,7 @@ from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.loops.linalg.limits import is_small_product
+from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
@@ -296,15 +297,25 @@ class NumbaProgram(Program):
             loops = {x: namespace[name] for name, x in main.calls.items()}
             loops = {x: call for x, call in loops.items() if isinstance(call, LoopCall)}
             loops |= {} if into else self._products()
-            taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
-        except Untaped:
+            machine = MainFunction(
+                main, self.steps, bound, constants, kernels.routines(),
+                loops=loops, into=into, lone=lone,
+            )  # fmt: skip
+        except Unwritten:
             return _Direct(function, pairs)
-        function = self._where_checks_fail(main, text, namespace, loops) or function
-        if lone is not None:
-            function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
-        if not into and any(x.ndim == 0 for x in main.graph.inputs):
-            function = _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
-        return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
+        dtypes = [np.dtype(dtype_name(x)) for x in machine.arguments]
+
+        def complete(function: Callable[..., Any]) -> Callable[..., Any]:
+            if lone is not None:
+                function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
+            if into or all(x.ndim for x in main.graph.inputs):
+                return function
+            return _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
+
+        cold = complete(function)
+        other = self._where_checks_fail(main, text, namespace, loops)
+        python = cold, cold if other is None else complete(other)
+        return _Direct(kernels.main(machine, dtypes, python), pairs, machine.early)
 
     def _products(self) -> dict[Variable, LoopCall]:
         """Return the products of matrices that need no call of NumPy."""
