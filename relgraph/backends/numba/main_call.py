@@ -23,7 +23,15 @@ import numpy as np
 from relgraph.backends.numba import numpy_api
 from relgraph.backends.numba.arena import LARGE
 from relgraph.backends.numba.calls import Layout, builtin
-from relgraph.backends.numba.launch import HANDLER, LAUNCH, PREPARE, SET_HANDLER, settings
+from relgraph.backends.numba.launch import (
+    HANDLER,
+    KERNEL,
+    LAUNCH,
+    PREPARE,
+    SET_HANDLER,
+    settings,
+)
+from relgraph.backends.numba.launch import SIZES as SIZES_OF
 from relgraph.lowering.loops.nodes import Function
 
 if TYPE_CHECKING:
@@ -36,6 +44,7 @@ NONE, ARRAY_TYPE, NEW, AS_SCALAR, SETTINGS, ALLOCATE, LAUNCHER = range(7, 14)
 HEAD = 14
 ARGUMENT = 3  # integers for each argument
 DOUBLE, SINGLE, INTEGER = range(3)  # elements that Python numbers become
+LONG_VECTOR = 1 << 15  # shortest vector whose product releases the GIL
 LINE = 64  # alignment of temporaries: a cache line, in bytes
 MOST_DIMENSIONS = 64  # NumPy's limit
 _PARTIAL = 1 << 30  # upper bound of factors of a byte count, so that products do not overflow
@@ -330,10 +339,18 @@ returned:
 }}
 """
 
-_STEPS = """
-; Run a kernel; returns 0, or 1 where an error was raised.
-define i64 @NAME_launch(ptr %table, ptr %arrays, ptr %integers) optsize {
+_STEPS = f"""
+; Run a kernel; returns 0, or 1 where an error was raised.  One without sizes has no range to share.
+define i64 @NAME_launch(ptr %table, ptr %arrays, ptr %integers) optsize {{
 entry:
+  %sizes = call i64 @entry_of(ptr %table, i64 {SIZES_OF})
+  %ranged = icmp ne i64 %sizes, 0
+  br i1 %ranged, label %range, label %once
+once:
+  %kernel = call ptr @field(ptr %table, i64 {8 * KERNEL})
+  call void %kernel(ptr %arrays, ptr %integers, i64 0, i64 1)
+  ret i64 0
+range:
   %outcome = call i64 @launch(ptr %table, ptr %arrays, ptr %integers)
   %refused = icmp ne i64 %outcome, 0
   br i1 %refused, label %raised, label %ran
@@ -349,30 +366,40 @@ done:
   ret i64 0
 raised:
   ret i64 1
-}
+}}
 
 ; The kernel that copies bytes.
-define void @NAME_copy(ptr %arrays, ptr %integers, i64 %start, i64 %stop) optsize {
+define void @NAME_copy(ptr %arrays, ptr %integers, i64 %start, i64 %stop) optsize {{
   %to = call ptr @field(ptr %arrays, i64 0)
   %from = call ptr @field(ptr %arrays, i64 8)
-  %bytes = call i64 @entry_of(ptr %integers, i64 1)
+  %bytes = call i64 @entry_of(ptr %integers, i64 0)
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
   ret void
-}
+}}
 
 ; The kernel that multiplies two vectors, by a function of NumPy.
-define void @NAME_dot(ptr %arrays, ptr %integers, i64 %start, i64 %stop) optsize {
+define void @NAME_dot(ptr %arrays, ptr %integers, i64 %start, i64 %stop) optsize {{
+entry:
   %x = call ptr @field(ptr %arrays, i64 0)
   %y = call ptr @field(ptr %arrays, i64 8)
   %result = call ptr @field(ptr %arrays, i64 16)
   %function = call ptr @field(ptr %arrays, i64 24)
-  %length = call i64 @entry_of(ptr %integers, i64 1)
-  %x.stride = call i64 @entry_of(ptr %integers, i64 2)
-  %y.stride = call i64 @entry_of(ptr %integers, i64 3)
+  %length = call i64 @entry_of(ptr %integers, i64 0)
+  %x.stride = call i64 @entry_of(ptr %integers, i64 1)
+  %y.stride = call i64 @entry_of(ptr %integers, i64 2)
+  %is.long = icmp sge i64 %length, {LONG_VECTOR}
+  br i1 %is.long, label %release, label %hold
+release:
+  %state = call ptr @PyEval_SaveThread()
+  call void %function(ptr %x, i64 %x.stride, ptr %y, i64 %y.stride, ptr %result, i64 %length,
+                      ptr null)
+  call void @PyEval_RestoreThread(ptr %state)
+  ret void
+hold:
   call void %function(ptr %x, i64 %x.stride, ptr %y, i64 %y.stride, ptr %result, i64 %length,
                       ptr null)
   ret void
-}
+}}
 """
 
 CALL = f"""{LAUNCH}
@@ -443,11 +470,8 @@ python:  ; all of it, by the main function
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
-# Kernels that each main function may launch, with their suffixes.
-ROUTINES = {
-    "_copy": Layout(sizes=2, arrays=2, cost=50),  # picoseconds of a byte
-    "_dot": Layout(sizes=2, arrays=4, cost=610),  # and of two elements
-}
+# Kernels that each main function may launch, by their suffixes.
+ROUTINES = {"_copy": Layout(sizes=0, arrays=2), "_dot": Layout(sizes=0, arrays=4)}
 ENDS = ("", "_allocate", "_launch", *ROUTINES)
 
 
@@ -461,8 +485,8 @@ def bind_main(
     """Return the builtin function that calls a main function.
 
     ``addresses`` are those of the functions of :data:`CALL` by their suffixes, and ``dtypes`` those
-    of the arguments.  The first calls go to the first function of ``python``; then ``load`` compiles
-    the main function and returns its address, and calls that it leaves go to the second one.
+    of the arguments.  The first calls go to the first function of ``python``.  Then ``load``
+    compiles the main function and returns its address, and calls that it leaves go to the second.
     """
     body: list[int] = []
     for dtype, dims in zip(dtypes, main.dims, strict=True):

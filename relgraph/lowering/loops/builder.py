@@ -36,6 +36,7 @@ ZERO, ONE = const(0, "int64"), const(1, "int64")
 class TooManyStatements(Exception):
     """A function that would take LLVM too long to compile."""
 
+
 _FAR = 1 << 48  # beyond the end of every axis
 
 
