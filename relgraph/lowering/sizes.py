@@ -60,11 +60,15 @@ class Check:
     terms: tuple[Term, Term]
     node: Variable
 
+    @property
+    def sides(self) -> tuple[tuple[Variable, int], tuple[Variable, int]]:
+        """The operands, each with its dimension."""
+        return (self.left, self.left_axis), (self.right, self.right_axis)
+
     def error(self, left: int, right: int) -> ShapeError:
         """Return the error for two sizes that differ."""
-        return mismatch(
-            self.node, (self.left, self.left_axis, left), (self.right, self.right_axis, right)
-        )
+        one, other = self.sides
+        return mismatch(self.node, (*one, left), (*other, right))
 
 
 def mismatch(

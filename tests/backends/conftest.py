@@ -2,7 +2,13 @@
 
 import pytest
 
-from relgraph.backends.numba import kernels
+from relgraph.backends.numba import kernels, main_call
+
+
+@pytest.fixture(autouse=True)
+def hot(monkeypatch):
+    """Run main functions as machine code from the first call on."""
+    monkeypatch.setattr(main_call, "HOT", 0)
 
 
 @pytest.fixture

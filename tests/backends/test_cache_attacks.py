@@ -56,7 +56,7 @@ PROGRAMS = [
 def compute():
     kernels._addresses.clear()
     kernels._scalars.clear()
-    for made_once in (kernels.trampoline, kernels._guard, kernels.native, kernels._entry):
+    for made_once in (kernels.trampoline, kernels._guard, kernels._calls, kernels._entry):
         made_once.cache_clear()
     for inputs, graph, values, expected in PROGRAMS:
         result = rg.function(inputs, graph, mode=None)(*values)

@@ -86,7 +86,7 @@ def main(x, y):
     n = x.shape[0]
     t0 = empty((), float64)
     rgk(n, x, y, c_0, t0)
-    return (t0,)
+    return t0[()]
 """
 
 

@@ -27,10 +27,10 @@ from relgraph.backends.numba.layouts import (
 )
 from relgraph.backends.numba.lone import alone_first, declared_alone, lone_rows
 from relgraph.backends.numba.loop_calls import LoopCall
+from relgraph.backends.numba.main_function import MainFunction, Unwritten
 from relgraph.backends.numba.main_source import MainText
 from relgraph.backends.numba.namespace import namespace_of, ready
 from relgraph.backends.numba.schedules import FUSION, scheduled
-from relgraph.backends.numba.tapes import Taped, Untaped
 from relgraph.backends.numba.timed_run import TimedRun, TimedText
 from relgraph.backends.report import Report, Scheduled, inputs_in_place, library_calls, loops
 from relgraph.backends.report import scheduled as described_steps
@@ -43,6 +43,7 @@ from relgraph.lowering.buffers import has_own_buffer, is_new, origins
 from relgraph.lowering.copies import owner, with_copies
 from relgraph.lowering.kernels import Call, Kernel, Step, without_assumptions
 from relgraph.lowering.loops.linalg.limits import is_small_product
+from relgraph.lowering.refs import dtype_name
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.sizes import Term
 from relgraph.lowering.views import is_view
@@ -96,7 +97,7 @@ class NumbaBackend:
 
 
 class _Direct(NamedTuple):
-    """The main function without checks.
+    """The main function, for arguments that pass a test.
 
     ``run`` assumes that the sizes in ``pairs`` are equal.  The results at the positions in
     ``early`` must not share memory with an argument.
@@ -160,6 +161,7 @@ class NumbaProgram(Program):
             partial(in_place_results, graph, schedule.steps, first)
         )
         self._outputs = graph.outputs
+        self._place: dict[Variable, int] = {x: i for i, x in enumerate(graph.inputs)}
         new_values = {x for step in schedule.steps if is_new(step) for x in step.results}
         self._new = new_values.issuperset(map(owner, graph.outputs))
         self._fresh = self._new and not self._donated
@@ -209,11 +211,13 @@ class NumbaProgram(Program):
         usable = self._usable(arrays)
         if self._quick is not None and self._quick[0](*usable):
             results = self._quick[1](*usable)
-            one = len(self._outputs) == 1
-            return [np.asarray(results)] if one else list(results)
-        results = self._run(self._main, usable)
+        else:
+            self._check(usable)
+            results = self._run(self._main, usable)
+        single = len(self._outputs) == 1
+        results = [np.asarray(results)] if single else list(results)
         if self._fresh:
-            return list(results)
+            return results
         held = [x for i, x in enumerate(usable) if i not in self._donated]
         held += [x for i, x in enumerate(arrays) if i not in self._donated]
         return released(results, held)
@@ -231,6 +235,14 @@ class NumbaProgram(Program):
                 usable[i] = usable[i].copy()
         return usable
 
+    def _check(self, arrays: Sequence[Array]) -> None:
+        """Compare sizes of arguments."""
+        place = self._place
+        for check in self._written.given_sizes:
+            left, right = [arrays[place[x]].shape[axis] for x, axis in check.sides]
+            if left != right:
+                raise check.error(left, right)
+
     def _run(self, main: Callable[..., Any], values: Sequence[Any]) -> Any:
         return (numpy_api.silent(main) if self._silent else main)(*values)
 
@@ -240,6 +252,7 @@ class NumbaProgram(Program):
         if which:
             return self._laid(which).into(turned(arrays, which), places)
         usable = self._usable(arrays)
+        self._check(usable)
         direct = direct_places(places, usable, self._donated, self._in_place())
         copy_to_places(places, self._run(self._into(), [*usable, *direct]))
 
@@ -273,12 +286,17 @@ class NumbaProgram(Program):
         return kernels.guard([*wanted, *places], [*equal, *direct.pairs], same), direct.run
 
     def _direct(self, main: MainText, into: bool = False) -> _Direct | None:
-        """Return the main function without checks, as machine code if it only calls kernels."""
+        """Return the main function, as machine code if it only calls kernels."""
         if into and len(main.parts) > 1:
             return None
-        text, pairs = main.trusting()
+        place = self._place
+        pairs: list[Pair] = []
+        for check in main.given_sizes:
+            left, right = [(place[x], x.ndim + axis) for x, axis in check.sides]
+            pairs.append((left, right))
         namespace = dict(self._namespace)
-        define("main", text, namespace)
+        if into:
+            _defined(main, namespace)
         constants: dict[Any, Array] = {x: namespace[c] for c, x in main.constants.items()}
         constants |= {values: namespace[c] for c, values in main.packed.items()}
         bound = {
@@ -296,15 +314,25 @@ class NumbaProgram(Program):
             loops = {x: namespace[name] for name, x in main.calls.items()}
             loops = {x: call for x, call in loops.items() if isinstance(call, LoopCall)}
             loops |= {} if into else self._products()
-            taped = Taped(main, self.steps, bound, constants, loops=loops, into=into, lone=lone)
-        except Untaped:
+            machine = MainFunction(
+                main, self.steps, bound, constants, kernels.routines(),
+                loops=loops, into=into, lone=lone,
+            )  # fmt: skip
+        except Unwritten:
             return _Direct(function, pairs)
-        function = self._where_checks_fail(main, text, namespace, loops) or function
-        if lone is not None:
-            function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
-        if not into and any(x.ndim == 0 for x in main.graph.inputs):
-            function = _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
-        return _Direct(taped.bound(kernels.native(), function), pairs, taped.early)
+        dtypes = [np.dtype(dtype_name(x)) for x in machine.arguments]
+
+        def complete(function: Callable[..., Any]) -> Callable[..., Any]:
+            if lone is not None:
+                function = alone_first(main.graph, lone, partial(self._alone, lone.rows), function)
+            if into or all(x.ndim for x in main.graph.inputs):
+                return function
+            return _of_arrays(function, [x.type.dtype for x in main.graph.inputs])
+
+        cold = complete(function)
+        other = self._where_checks_fail(main, namespace, loops)
+        python = cold, cold if other is None else complete(other)
+        return _Direct(kernels.main(machine, dtypes, python), pairs, machine.early)
 
     def _products(self) -> dict[Variable, LoopCall]:
         """Return the products of matrices that need no call of NumPy."""
@@ -314,7 +342,6 @@ class NumbaProgram(Program):
     def _where_checks_fail(
         self,
         main: MainText,
-        text: str,
         namespace: Mapping[str, Any],
         loops: Mapping[Variable, LoopCall],
     ) -> Callable[..., Any] | None:
@@ -322,9 +349,8 @@ class NumbaProgram(Program):
         calls = {name: OpCall(x) for name, x in main.calls.items() if x in loops and not is_loop(x)}
         if not calls:
             return None
-        whole = {**namespace, **calls}
-        define("main", text, whole)
-        return numpy_api.silent(whole["main"]) if self._silent else whole["main"]
+        function = _defined(main, {**namespace, **calls})
+        return numpy_api.silent(function) if self._silent else function
 
     def timed(self, arrays: Sequence[Array]) -> TimedRun:
         """Return a run of the program on arrays that times each step."""

@@ -14,7 +14,7 @@ import numpy as np
 from relgraph.backends.numba.calls import builtin
 from relgraph.backends.numba.launch import ENTRY_OF
 
-TEST, TESTED, RUN, TAPE, OTHER, TRUE = range(6)
+TEST, TESTED, RUN, PROGRAM, OTHER, TRUE = range(6)
 
 ENTRY = f"""
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
@@ -45,9 +45,9 @@ answered:
 run:
   %run.n = call i64 @entry_of(ptr %table, i64 {RUN})
   %run.function = inttoptr i64 %run.n to ptr
-  %tape.n = call i64 @entry_of(ptr %table, i64 {TAPE})
-  %tape = inttoptr i64 %tape.n to ptr
-  %result = call ptr %run.function(ptr %tape, ptr %args, i64 %nargs)
+  %table.self.n = call i64 @entry_of(ptr %table, i64 {PROGRAM})
+  %table.self = inttoptr i64 %table.self.n to ptr
+  %result = call ptr %run.function(ptr %table.self, ptr %args, i64 %nargs)
   ret ptr %result
 other:
   %other.n = call i64 @entry_of(ptr %table, i64 {OTHER})

@@ -16,13 +16,13 @@ from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relgraph import cache
 from relgraph.backends.base import Array
-from relgraph.backends.numba import launch, machine, numpy_api, threads
+from relgraph.backends.numba import launch, machine, main_call, numpy_api, threads
 from relgraph.backends.numba.arena import ENDS, FEW, Arena
 from relgraph.backends.numba.arena import TEXT as ARENA
 from relgraph.backends.numba.calls import TRAMPOLINE, Layout, bind
@@ -31,7 +31,6 @@ from relgraph.backends.numba.guard import GUARD, Source, bind_guard
 from relgraph.backends.numba.instructions import Scalar, Translation
 from relgraph.backends.numba.launch import HANDLER, PREPARE, SET_HANDLER, settings
 from relgraph.backends.numba.llvm_printer import printed
-from relgraph.backends.numba.native import PROGRAM
 from relgraph.backends.numba.uninterrupted import uninterrupted
 from relgraph.errors import CompileError
 from relgraph.ir.records import replace
@@ -40,6 +39,9 @@ from relgraph.lowering.loops.nodes import Function
 from relgraph.lowering.loops.text import text as text_of
 from relgraph.settings import config
 from relgraph.viz.progress import note
+
+if TYPE_CHECKING:
+    from relgraph.backends.numba.main_function import MainFunction
 
 Kernel = Callable[..., None]
 
@@ -185,10 +187,38 @@ def _guard() -> int:
 
 
 @lru_cache(maxsize=1)
-def native() -> int:
-    """Return the address of the function that runs programs that only call kernels."""
+def _calls() -> dict[str, int]:
+    """Return the functions that main functions in machine code need, by their suffixes."""
     settings[PREPARE] = id(arena)
-    return _module("rgn", PROGRAM, ("",))[0]
+    return dict(zip(main_call.ENDS, _module("rgm", main_call.CALL, main_call.ENDS), strict=True))
+
+
+@lru_cache(maxsize=1)
+def routines() -> dict[str, Kernel]:
+    """Return the kernels that main functions may launch: "copy" and "dot"."""
+    return {
+        end[1:]: bind(end[1:], trampoline(), [_calls()[end]], layout)
+        for end, layout in main_call.ROUTINES.items()
+    }
+
+
+def main(
+    function: MainFunction,
+    dtypes: list[np.dtype[Any]],
+    python: tuple[Callable[..., Any], Callable[..., Any]],
+) -> Callable[..., Any]:
+    """Return the call of a main function: see :func:`.main_call.bind_main`."""
+    return main_call.bind_main(_calls(), function, dtypes, python, _loaded)
+
+
+def _loaded(function: Function) -> int:
+    """Compile a main function, which is named ``NAME``, and return its address."""
+    translation = printed([function], scalar)
+    name = f"rgm_{digest(translation.text)}"
+    text = translation.text.replace("@NAME", f"@{name}")
+    translation = replace(translation, text=text, source=text_of(function))
+    with _lock:
+        return _code(name, lambda: translation, (name,), branches=True)[0]
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -212,7 +242,7 @@ def entry(
     test: Callable[..., bool], run: Callable[..., Any], other: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return the call of a function: see :func:`relgraph.backends.numba.entry.bind_entry`."""
-    return bind_entry(_entry(), (_guard(), test), (native(), run), other)
+    return bind_entry(_entry(), (_guard(), test), (_calls()[""], run), other)
 
 
 @lru_cache(maxsize=1)
@@ -308,5 +338,5 @@ def scalar(callee: str, dtypes: tuple[str, ...]) -> Scalar:
 
 __all__ = [
     "FINISH", "PAST", "SHORT", "arena", "digest", "empty", "entry", "environment", "load",
-    "load_function", "native", "scalar", "stats", "trampoline",
+    "load_function", "main", "routines", "scalar", "stats", "trampoline",
 ]  # fmt: skip

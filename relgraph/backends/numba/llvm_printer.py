@@ -36,6 +36,8 @@ from relgraph.lowering.loops.nodes import (
     START,
     STOP,
     Address,
+    Alias,
+    Allocate,
     Body,
     Buffer,
     Call,
@@ -43,6 +45,8 @@ from relgraph.lowering.loops.nodes import (
     Const,
     Function,
     If,
+    Launch,
+    Leave,
     Let,
     Load,
     Loop,
@@ -60,6 +64,7 @@ from relgraph.lowering.refs import Ref
 LINE = 64  # bytes of a line of the cache
 LONG = 16  # iterations of a loop that LLVM would write out before it looks for vectors
 LANES = 8  # iterations of a loop that is a vector or two
+ALLOCATE, LAUNCH = 0, 1  # the functions in the table of the run time
 FOLLOWUP = '!"llvm.loop.vectorize.followup_vectorized"'
 _INTEGERS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem"}
 _TRUTHS = {"and": "and", "or": "or"}
@@ -90,6 +95,7 @@ class _Printer(Expressions):
         self.buffers: set[Buffer] = set()
         self.group = ""  # the access group of the parallel loop around, if there is one
         self.streams = False
+        self.leaves = False
 
     def function(self, f: Function) -> str:
         self.known.update({START: Value("int64", "%start"), STOP: Value("int64", "%stop")})
@@ -103,11 +109,15 @@ class _Printer(Expressions):
         if self.streams:  # makes these stores visible to other threads
             self.module.declared.add("declare void @llvm.x86.sse.sfence()")
             self.lines.append("  call void @llvm.x86.sse.sfence()")
+        kind = "i1" if self.leaves else "void"
+        if self.leaves:  # returns whether it came to its end
+            self.lines.append("  ret i1 true")
+            self.label("leave")
         lines = "\n".join([*self.entry, *self.lines])
         return (
-            f"define void @{f.name}(ptr noalias readonly %arrays, "
+            f"define {kind} @{f.name}(ptr noalias readonly %arrays, "
             f"ptr noalias readonly %integers, i64 %start, i64 %stop) nounwind {{\nentry:\n"
-            f"{lines}\n  ret void\n}}\n"
+            f"{lines}\n  ret {'i1 false' if self.leaves else kind}\n}}\n"
         )
 
     def _parameter(self, name: str, table: str, i: int, kind: str) -> None:
@@ -135,6 +145,57 @@ class _Printer(Expressions):
             self._if(s)
         elif isinstance(s, Call):
             self._call_routine(s)
+        elif isinstance(s, Leave):
+            self._leave(self.text(s.test))
+        elif isinstance(s, Alias):
+            address = self._address(s.address.buffer, s.address.index)
+            self._bind(s.buffer, f"getelementptr i8, ptr {address}, i64 0")
+        elif isinstance(s, Allocate):
+            self._allocate(s)
+        elif isinstance(s, Launch):
+            self._launch(s)
+
+    def _bind(self, buffer: Buffer, instruction: str) -> None:
+        self.buffers.add(buffer)
+        self.lines.append(f"  %{buffer.name} = {instruction}")
+
+    def _leave(self, test: str) -> None:
+        self.counter += 1
+        self.leaves = True
+        self.lines.append(f"  br i1 {test}, label %leave, label %stay.{self.counter}")
+        self.label(f"stay.{self.counter}")
+
+    def _table(self, kind: str, values: Sequence[str], more: int = 0) -> str:
+        """Return the address of values in a row on the stack, with room for more of them."""
+        self.counter += 1
+        table = f"%table.{self.counter}"
+        self.entry.append(f"  {table} = alloca [{len(values) + more} x {kind}], align 8")
+        for i, value in enumerate(values):
+            at = self.emit(f"getelementptr inbounds {kind}, ptr {table}, i64 {i}")
+            self.lines.append(f"  store {kind} {value}, ptr {at}, align 8")
+        return table
+
+    def _host(self, host: Buffer, number: int) -> str:
+        """Return a function of the run time."""
+        at = self._address(host, (const(number, "int64"),))
+        return self.emit(f"load ptr, ptr {at}, align 8")
+
+    def _allocate(self, s: Allocate) -> None:
+        sizes = self._table("i64", list(map(self.text, s.sizes)), not s.sizes)
+        allocate = self._host(s.host, ALLOCATE)
+        arguments = f"ptr %{s.host.name}, i64 {s.number}, ptr {sizes}"
+        self._bind(s.buffer, f"call ptr {allocate}({arguments})")
+        self._leave(self.emit(f"icmp eq ptr %{s.buffer.name}, null"))
+
+    def _launch(self, s: Launch) -> None:
+        places = [self._address(x.buffer, x.index) for x in s.arrays]
+        arrays = self._table("ptr", places, s.partial)
+        integers = self._table("i64", list(map(self.text, s.integers)), 1)
+        launch = self._host(s.host, LAUNCH)
+        outcome = self.emit(
+            f"call i64 {launch}(ptr %{s.kernel.name}, ptr {arrays}, ptr {integers})"
+        )
+        self._leave(self.emit(f"icmp ne i64 {outcome}, 0"))
 
     def _call_routine(self, s: Call) -> None:
         """Pass addresses, as Fortran does: those of elements, and of copies of scalars."""
@@ -391,4 +452,4 @@ def _spelled(op: GraphOp, dtypes: tuple[str, ...], dtype: str, last: Any) -> ast
     return ast.parse(expression(Row(op, tuple(refs), dtype), names), mode="eval").body
 
 
-__all__ = ["printed"]
+__all__ = ["ALLOCATE", "LAUNCH", "printed"]

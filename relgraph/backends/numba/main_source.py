@@ -56,12 +56,15 @@ class MainText:
     """The text of the main function and the objects that its names stand for.
 
     ``kernels`` maps each structure to the name of its kernel.  ``reuse``, ``overwrite`` and
-    ``donated`` are those of :class:`.compiler.NumbaBackend`.  With ``into`` the function takes,
-    after its inputs, an out argument or None for each result, and computes in it the results that
-    it would allocate itself.
+    ``donated`` are those of :class:`.compiler.NumbaBackend`.  The function returns a single result
+    itself, as a scalar if it has no dimensions, and several as a tuple.  With ``into`` it takes,
+    after its inputs, an out argument or None for each result, computes in it the results that it
+    would allocate itself, and returns a tuple.
 
     Attributes
     ----------
+    into : bool
+        Whether it takes out arguments.
     parts : list of (str, str)
         The functions in order, each with its name; ``main`` is the last.
     sizes : Sizes
@@ -70,6 +73,8 @@ class MainText:
         The memory plan.
     overwrites : set of Variable
         The calls that update an array in place.
+    given_sizes : list of Check
+        The sizes of inputs that must be equal, which the caller compares.
     calls, packed, constants, checks, nonempty, verified : dict of str
         What the names in the text stand for: nodes computed by their own ops, constants packed for
         kernels, constant arrays, and checks that raise.
@@ -88,10 +93,12 @@ class MainText:
     ) -> None:
         self.graph = graph
         self.kernels = kernels
+        self.into = into
         self.calls: dict[str, Variable] = {}
         self.packed: dict[str, tuple[Constant, ...]] = {}
         self.constants: dict[str, Constant] = {}
         self.checks: dict[str, Check] = {}
+        self.given_sizes: list[Check] = []
         self.nonempty: dict[str, Variable] = {}
         self.gathers: dict[str, Gather] = {}
         self.views: dict[str, Variable] = {}
@@ -108,6 +115,7 @@ class MainText:
         for position, x in enumerate(graph.inputs):
             self._names[x] = self._unused(x.name, f"input_{position}")
         self._inputs = [self._names[x] for x in graph.inputs]
+        self._arguments = frozenset(graph.inputs)
         self._donated = frozenset(donated)
         first = origins(graph, steps, donated if overwrite else None)
         self._places = {first[x]: f"out_{k}" for k, x in enumerate(graph.outputs) if into}
@@ -131,6 +139,9 @@ class MainText:
                 break
             numbers = [constant_text(x) for x in values[:8]] + ["..."] * (len(values) > 8)
             shown.append(f"{name} = [{', '.join(numbers)}]")
+        for check in self.given_sizes:
+            sides = [f"{self._names[x]}.shape[{axis}]" for x, axis in check.sides]
+            shown.append(" == ".join(sides))
         head = "".join(f"# {line}\n" for line in shown)
         return head + "\n\n".join(text for _, text in self.parts)
 
@@ -138,31 +149,6 @@ class MainText:
     def names(self) -> Mapping[Variable, str]:
         """The names of arrays in the main function."""
         return self._names
-
-    def trusting(self) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]]:
-        """Return the main function without checks that a test of its arguments can make.
-
-        The pairs are the sizes to compare, each an argument and its axis.  The function returns a
-        single result directly, as a scalar if it has no dimensions.  A program of several functions
-        keeps its checks.
-        """
-        _, text = self.parts[-1]
-        place = {x: i for i, x in enumerate(self.graph.inputs)}
-        pairs = []
-        for name, check in self.checks.items() if len(self.parts) == 1 else ():
-            sides = ((check.left, check.left_axis), (check.right, check.right_axis))
-            if all(x in place for x, _ in sides):
-                one, two = ((place[x], x.ndim + axis) for x, axis in sides)  # type: ignore[index]
-                pairs.append((one, two))
-                text = re.sub(rf"    if [^\n]*:\n        {name}\([^\n]*\)\n", "", text)
-        for term in self._terms.values():
-            line = re.search(rf"^    {term} = .*\n", text, re.MULTILINE)
-            if line and len(re.findall(rf"\b{term}\b", text)) == 1:
-                text = text.replace(line[0], "")
-        if len(self.graph.outputs) == 1:
-            (x,) = self.graph.outputs
-            text = re.sub(r"return \(([^,]+),\)", r"return \1" + "[()]" * (not x.ndim), text)
-        return text, pairs
 
     # Names.
 
@@ -254,6 +240,9 @@ class MainText:
         return sizes
 
     def _check(self, name: str, check: Check) -> None:
+        if self._arguments.issuperset([x for x, _ in check.sides]):
+            self.given_sizes.append(check)
+            return
         left, right = map(self._term, check.terms)
         self.checks[name] = check
         self._line(f"if {left} != {right}:")
@@ -475,7 +464,7 @@ class MainText:
         outputs = [self._name(x) for x in self.graph.outputs]
         head = f"def main({', '.join(self._inputs)}):"
         if len(blocks) == 1:
-            return [("main", _function(head, [*blocks[0].lines, _returned(outputs)]))]
+            return [("main", _function(head, [*blocks[0].lines, self._returned(outputs)]))]
         last: dict[str, int] = {x: len(blocks) for x in outputs}
         for i, block in enumerate(blocks):
             for name in block.reads:
@@ -491,8 +480,14 @@ class MainText:
             functions.append((f"part_{i}", _function(f"def part_{i}(v):", body)))
             lines.append(f"part_{i}(v)")
         outputs = [x if x in self.constants else f'v["{x}"]' for x in outputs]
-        lines.append(_returned(outputs))
+        lines.append(self._returned(outputs))
         return [*functions, ("main", _function(head, lines))]
+
+    def _returned(self, names: Sequence[str]) -> str:
+        if len(names) == 1 and not self.into:
+            (x,) = self.graph.outputs
+            return f"return {names[0]}" + "[()]" * (is_tensor(x) and not x.ndim)
+        return f"return ({''.join(f'{x}, ' for x in names).rstrip()})"
 
 
 _GLOBALS = frozenset(
@@ -509,10 +504,6 @@ _GLOBALS = frozenset(
         *DTYPES,
     }
 )
-
-
-def _returned(names: Sequence[str]) -> str:
-    return f"return ({''.join(f'{x}, ' for x in names).rstrip()})"
 
 
 def _function(head: str, lines: Sequence[str]) -> str:

@@ -37,6 +37,9 @@ class TooManyStatements(Exception):
     """A function that would take LLVM too long to compile."""
 
 
+_FAR = 1 << 48  # beyond the end of every axis
+
+
 class Region:
     """A loop or a branch that is being written.
 
@@ -76,6 +79,10 @@ class Builder:
         """The statements, when all blocks are closed."""
         (block,) = self._blocks
         return tuple(block)
+
+    def share_names(self, other: Builder) -> None:
+        """Take names from another builder, whose statements stand before those of this one."""
+        self._names = other._names
 
     def fresh(self, name: str, dtype: str = "int64") -> Var:
         """Return a new variable."""
@@ -227,6 +234,41 @@ class Builder:
         return list(variables)
 
 
+def part(b: Builder, size: Scalar, bounds: slice) -> tuple[Scalar, Scalar]:
+    """Return the first index and the length of a slice of an axis, as Python's ``slice.indices``.
+
+    Parameters
+    ----------
+    b : Builder
+        What computes them.
+    size : Scalar
+        The size of the axis.
+    bounds : slice
+        Its bounds are integers or None.
+    """
+    if isinstance(size, Const):
+        positions = range(*bounds.indices(size.value))
+        return index(positions.start), index(len(positions))
+    step = 1 if bounds.step is None else max(-_FAR, min(bounds.step, _FAR))
+    least, most = (ZERO, size) if step > 0 else (index(-1), b.sub(size, ONE))
+    if bounds.start is bounds.stop is None and abs(step) == 1:
+        return least if step > 0 else most, size
+
+    def inside(bound: int | None, default: Scalar) -> Scalar:
+        if bound is None:
+            return default
+        bound = max(-_FAR, min(bound, _FAR))
+        if bound >= 0:
+            return b.least(index(bound), most)
+        return b.op("max", b.add(size, index(bound)), least, dtype="int64")
+
+    ends = (least, most) if step > 0 else (most, least)
+    start, stop = inside(bounds.start, ends[0]), inside(bounds.stop, ends[1])
+    distance = b.sub(stop, start) if step > 0 else b.sub(start, stop)
+    above = b.add(b.op("max", distance, ZERO, dtype="int64"), index(abs(step) - 1))
+    return start, b.op("div", above, index(abs(step)), dtype="int64")
+
+
 def _folded(op: str, args: Sequence[Scalar], dtype: str) -> Scalar | None:
     """Return a simpler scalar than a primitive of these operands, or None."""
     if op == "select":
@@ -268,4 +310,4 @@ _FOLD: dict[str, Any] = {
     "or": lambda a, b: a or b,
 }
 
-__all__ = ["ONE", "ZERO", "Builder", "Region", "TooManyStatements"]
+__all__ = ["ONE", "ZERO", "Builder", "Region", "TooManyStatements", "part"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,8 @@ from relgraph.lowering.loops.nodes import (
     START,
     STOP,
     Address,
+    Alias,
+    Allocate,
     Body,
     Buffer,
     Call,
@@ -20,6 +25,8 @@ from relgraph.lowering.loops.nodes import (
     Const,
     Function,
     If,
+    Launch,
+    Leave,
     Let,
     Load,
     Loop,
@@ -58,8 +65,10 @@ def run(
     arrays: Sequence[npt.NDArray[Any]],
     start: int = 0,
     stop: int = 1,
-) -> None:
-    """Run a function; it writes to some of the arrays.
+    *,
+    kernels: Mapping[str, Callable[..., None]] = MappingProxyType({}),
+) -> dict[int, npt.NDArray[Any]]:
+    """Run a function, which writes to some of the arrays, and return what it allocated.
 
     Parameters
     ----------
@@ -71,17 +80,29 @@ def run(
         An array of the shape and dtype of each of its buffers.
     start, stop : int
         Its range.
+    kernels : dict of callable
+        What runs each kernel that it launches, on flat arrays and integers.
     """
     values: Values = dict(zip(function.integers, map(np.int64, integers), strict=True))
     values.update({START: np.int64(start), STOP: np.int64(stop)})
     buffers = dict(zip(function.arrays, arrays, strict=True))
-    with np.errstate(all="ignore"):
-        _Run(buffers).body(function.body, values)
+    this = _Run(buffers, kernels)
+    with np.errstate(all="ignore"), suppress(_Left):
+        this.body(function.body, values)
+    return this.allocated
+
+
+class _Left(Exception):
+    pass
 
 
 class _Run:
-    def __init__(self, buffers: dict[Buffer, npt.NDArray[Any]]) -> None:
+    def __init__(
+        self, buffers: dict[Buffer, npt.NDArray[Any]], kernels: Mapping[str, Callable[..., None]]
+    ) -> None:
         self.buffers = buffers
+        self.kernels = kernels
+        self.allocated: dict[int, npt.NDArray[Any]] = {}
 
     def body(self, body: Body, values: Values) -> None:
         for statement in body:
@@ -116,8 +137,26 @@ class _Run:
             self.body(s.then if holds else s.other, values)
             ends = [self.value(r.then if holds else r.other, values) for r in s.results]
             values.update(zip([r.var for r in s.results], ends, strict=True))
+        elif isinstance(s, Leave):
+            if self.value(s.test, values):
+                raise _Left
+        elif isinstance(s, Alias):
+            memory = self.argument(s.address, values).view(s.buffer.dtype)
+            self.buffers[s.buffer] = memory[: prod(self.shape(s.buffer, values))].reshape(
+                self.shape(s.buffer, values)
+            )
+        elif isinstance(s, Allocate):
+            array = np.empty([int(self.value(n, values)) for n in s.sizes], s.buffer.dtype)
+            self.allocated[s.number] = array
+            self.buffers[s.buffer] = array.reshape(self.shape(s.buffer, values))
+        elif isinstance(s, Launch):
+            arrays = [self.argument(x, values) for x in s.arrays]
+            self.kernels[s.kernel.name](arrays, [self.value(x, values) for x in s.integers])
         elif isinstance(s, Call):
             ROUTINES[s.routine[1:]](*[self.argument(x, values) for x in s.arguments])
+
+    def shape(self, buffer: Buffer, values: Values) -> list[int]:
+        return [int(self.value(n, values)) for n in buffer.shape]
 
     def argument(self, x: Address | Scalar, values: Values) -> Any:
         """Return a scalar, or the memory of a buffer from an address on."""

@@ -150,8 +150,9 @@ class Buffer(Node):
         Its name in the function, and the dtype of its elements.
     shape : tuple of Scalar
         Its sizes.
-    space : {"argument", "stack"}
+    space : {"argument", "stack", "bound"}
         Where it is.  One on the stack has a constant shape and no value before it is written to.
+        ``Alias`` and ``Allocate`` bind buffers.
     strides : tuple of Scalar
         The bytes from one element to the next along each axis; empty for row-major order.
     """
@@ -307,6 +308,75 @@ class Call(Statement):
     writes: tuple[Buffer, ...]
 
 
+class Leave(Statement):
+    """Ends the function if a truth holds."""
+
+    __slots__ = ("test",)
+    fields = ("test",)
+    test: Scalar
+
+
+class Alias(Statement):
+    """Binds a buffer to the memory that begins at an address of another one.
+
+    ``buffer`` is in the space "bound"; its dtype may be another one.
+    """
+
+    __slots__ = ("address", "buffer")
+    fields = ("buffer", "address")
+    buffer: Buffer
+    address: Address
+
+
+class Allocate(Statement):
+    """Binds a buffer to new memory, or ends the function if there is none.
+
+    Attributes
+    ----------
+    buffer : Buffer
+        The buffer, in the space "bound".
+    number : int
+        Which result it is; -1 for memory that the caller frees.
+    sizes : tuple of Scalar
+        The shape of the result.
+    host : Buffer
+        The run time, whose functions allocate and launch.
+    """
+
+    __slots__ = ("buffer", "host", "number", "sizes")
+    fields = ("buffer", "number", "sizes", "host")
+    buffer: Buffer
+    number: int
+    sizes: tuple[Scalar, ...]
+    host: Buffer
+
+
+class Launch(Statement):
+    """Runs a kernel over its whole range, or ends the function if it raised an error.
+
+    Attributes
+    ----------
+    kernel : Buffer
+        The table that describes it.
+    arrays : tuple of Address
+        Its arrays.
+    integers : tuple of Scalar
+        Its integers.
+    partial : int
+        How many partial results it has.
+    host : Buffer
+        The run time; see :class:`Allocate`.
+    """
+
+    __slots__ = ("arrays", "host", "integers", "kernel", "partial")
+    fields = ("kernel", "arrays", "integers", "partial", "host")
+    kernel: Buffer
+    arrays: tuple[Address, ...]
+    integers: tuple[Scalar, ...]
+    partial: int
+    host: Buffer
+
+
 class Function(Node):
     """Takes a table of arrays, one of integers, and a range.
 
@@ -365,7 +435,8 @@ def index(value: int | Scalar) -> Scalar:
 
 
 __all__ = [
-    "PRIMITIVES", "START", "STOP", "Address", "Body", "Buffer", "Call", "Carry", "Const",
-    "Function", "If", "Let", "Load", "Loop", "Node", "Op", "Result", "Scalar", "Statement", "Store",
-    "Stream", "Var", "While", "buffers_of", "const", "index",
+    "PRIMITIVES", "START", "STOP", "Address", "Alias", "Allocate", "Body", "Buffer", "Call",
+    "Carry", "Const", "Function", "If", "Launch", "Leave", "Let", "Load", "Loop", "Node", "Op",
+    "Result", "Scalar", "Statement", "Store", "Stream", "Var", "While", "buffers_of", "const",
+    "index",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from relgraph.ir.node import Variable
 from relgraph.ir.op import GetItem
 from relgraph.ir.op import Op as GraphOp
-from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.builder import ONE, ZERO, part
 from relgraph.lowering.loops.linalg.lapack import Routines, product_of
 from relgraph.lowering.loops.nodes import Const, Scalar, const, index
 from relgraph.lowering.loops.values import (
@@ -269,26 +269,8 @@ def _slice(
 ) -> tuple[Scalar, int, Scalar]:
     if "dynamic" in bounds:
         return _varying_slice(w, bounds, size, key)
-    low, high, step = bounds
-    step = 1 if step is None else step
-    if isinstance(size, Const):
-        low, high, step = slice(low, high, step).indices(size.value)
-        return index(low), step, index(len(range(low, high, step)))
-    b = w.builder
-    if (low, high, step) == (None, None, -1):
-        return b.sub(size, ONE), -1, size
-    if step != 1:
-        raise Unsupported
-
-    def bound(value: int | None, default: Scalar) -> Scalar:
-        if value is None:
-            return default
-        if value >= 0:
-            return b.op("min", index(value), size, dtype="int64")
-        return b.op("max", b.add(size, index(value)), ZERO, dtype="int64")
-
-    start, stop = bound(low, ZERO), bound(high, size)
-    return start, 1, b.op("max", b.sub(stop, start), ZERO, dtype="int64")
+    start, length = part(w.builder, size, slice(*bounds))
+    return start, 1 if bounds[2] is None else bounds[2], length
 
 
 def _varying_slice(

@@ -10,12 +10,16 @@ from relgraph.lowering.loops.nodes import (
     START,
     STOP,
     Address,
+    Alias,
+    Allocate,
     Body,
     Buffer,
     Call,
     Const,
     Function,
     If,
+    Launch,
+    Leave,
     Let,
     Load,
     Loop,
@@ -96,6 +100,16 @@ class _Text:
             yield f"stream({target}, {s.source.name}, {self.scalar(s.count)})"
         elif isinstance(s, Call):
             yield f"{s.routine}({', '.join(map(self.argument, s.arguments))})"
+        elif isinstance(s, Leave):
+            yield f"if {self.scalar(s.test)}: return"
+        elif isinstance(s, Alias):
+            yield f"{self.declared(s.buffer)} = {self.argument(s.address)}"
+        elif isinstance(s, Allocate):
+            sizes = [self.scalar(n) for n in s.sizes]
+            yield f"{self.declared(s.buffer)} = allocate({', '.join([str(s.number), *sizes])})"
+        elif isinstance(s, Launch):
+            arguments = [*map(self.scalar, s.integers), *map(self.argument, s.arrays)]
+            yield f"{s.kernel.name}({', '.join(arguments)})"
         elif isinstance(s, If):
             for word, body, ends in (
                 (f"if {self.scalar(s.test)}:", s.then, [(r.var, r.then) for r in s.results]),

@@ -19,6 +19,8 @@ from relgraph.lowering.loops.nodes import (
     START,
     STOP,
     Address,
+    Alias,
+    Allocate,
     Body,
     Buffer,
     Call,
@@ -26,6 +28,8 @@ from relgraph.lowering.loops.nodes import (
     Const,
     Function,
     If,
+    Launch,
+    Leave,
     Let,
     Load,
     Loop,
@@ -136,8 +140,30 @@ class _Verifier:
                 self.bind(r.var, r.var.dtype, visible, s)
         elif isinstance(s, Call):
             self.call(s, visible)
+        elif isinstance(s, Leave):
+            self.typed(s.test, "bool", visible, s)
+        elif isinstance(s, Alias):
+            self.element(s.address.buffer, s.address.index, visible, s)
+            self.bind_buffer(s.buffer, visible, s)
+        elif isinstance(s, Allocate):
+            for x in s.sizes:
+                self.typed(x, "int64", visible, s)
+            self.bind_buffer(s.buffer, visible, s)
+        elif isinstance(s, Launch):
+            for x in s.integers:
+                self.typed(x, "int64", visible, s)
+            for address in s.arrays:
+                self.element(address.buffer, address.index, visible, s)
         else:
             raise self.error("a statement is of no kind of the language", s)
+
+    def bind_buffer(self, buffer: Buffer, visible: set[Var], where: Node) -> None:
+        """Check a buffer that a statement binds."""
+        if buffer.space != "bound" or buffer.name in self.buffers or buffer.strides:
+            raise self.error(f"the buffer {buffer.name} is bound twice, or has strides", where)
+        for size in buffer.shape:
+            self.typed(size, "int64", visible, where)
+        self.buffers[buffer.name] = buffer
 
     def call(self, s: Call, visible: set[Var]) -> None:
         """Check that a routine exists, and that it gets memory of its dtype."""
@@ -216,9 +242,9 @@ class _Verifier:
 
     def element(self, buffer: Buffer, at: Sequence[Scalar], visible: set[Var], where: Node) -> None:
         """Check an index of a buffer."""
-        same = self.buffers.setdefault(buffer.name, buffer)
         stack = buffer.space == "stack"
-        if same is not buffer or not (stack or buffer in self.f.arrays):
+        same = self.buffers.setdefault(buffer.name, buffer) if stack else buffer
+        if same is not buffer or self.buffers.get(buffer.name) is not buffer:
             raise self.error(f"the buffer {buffer.name} is another one, or nowhere", where)
         for size in (*buffer.shape, *buffer.strides):
             self.typed(size, "int64", visible, where)
