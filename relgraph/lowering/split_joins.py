@@ -96,7 +96,7 @@ class _Splitter:
     # Where arrays are cut.
 
     def _cuts_of(self, node: Variable) -> Cuts:
-        if not is_tensor(node) or node.type.layout != "dense" or not _is_static(node):
+        if not _is_static(node):
             return ()
         shape = node.type.shape
         cuts: list[set[int]] = [{0, n} for n in shape]
@@ -196,10 +196,13 @@ def _passes(node: Variable) -> bool:
 
 
 def _is_map(node: Variable) -> bool:
-    return isinstance(node.op, Elementwise | Cast)
+    """Return True for an elementwise op of known sizes: no call has to compare them."""
+    return isinstance(node.op, Elementwise | Cast) and all([_is_static(x) for x in node.inputs])
 
 
 def _is_static(node: Variable) -> bool:
+    if not is_tensor(node) or node.type.layout != "dense":
+        return False
     return all([isinstance(n, int) for n in node.type.shape])
 
 

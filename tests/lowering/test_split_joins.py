@@ -77,6 +77,15 @@ def test_sizes_that_are_unknown_stay():
     assert split_joins(graph) is graph
 
 
+def test_operands_of_unknown_size_are_compared_whole():
+    x, y = rg.tensor("x", shape=(N, N)), rg.tensor("y", shape=(None,))
+    f = rg.function([x, y], rg.numpy.roll(x, 1, axis=0) * (rg.numpy.zeros((N, N)) + y))
+    value, row = RNG.normal(size=(N, N)), RNG.normal(size=N)
+    np.testing.assert_array_equal(f(value, row), np.roll(value, 1, axis=0) * row)
+    with pytest.raises(rg.errors.ShapeError, match="size 71"):
+        f(value, RNG.normal(size=N + 1))
+
+
 def test_results_go_to_given_arrays():
     x = rg.tensor("x", shape=(N, N))
     f = rg.function([x], rg.numpy.roll(x, 1, axis=0) * x)
