@@ -94,7 +94,7 @@ def has_function(node: Variable) -> bool:
 
 def _is_computed(x: Variable) -> bool:
     """Return True for a new array, which is no part of another one, and not written in place."""
-    return x.op is not None and not is_view(x) and not isinstance(x.op, IndexUpdate)
+    return x.op is not None and not is_view(x) and not isinstance(x.op, IndexUpdate | GetItem)
 
 
 def _elements(x: Variable) -> int:
@@ -288,6 +288,7 @@ class GraphWriter(Writer):
             return self.names[dim]
         variable = Var(f"n{operand}_{axis}", "int64")
         self.integers[variable] = (operand, axis)
+        self.builder.ranges.size(variable)
         if dim is not None:
             self.names[dim] = variable
         return variable
@@ -338,16 +339,34 @@ class GraphWriter(Writer):
 
     def writable(self, node: Variable, x: Value) -> Stored:
         """Return the first operand of a node in a buffer that nothing else reads."""
-        frame = self.frames[-1]
-        operand = node.inputs[0]
-        last = frame.last[operand] == frame.now
-        if not (last and isinstance(x, Stored) and self._may_write(x)):
+        if not (self._is_last(node, 0) and isinstance(x, Stored) and self._may_write(x)):
             return self.kept(x)
+        self._keep_readers(node.inputs[0], x.buffer)
+        return x
+
+    def carried_in_place(self, node: Variable, operands: Sequence[Value], k: int) -> bool:
+        """Return True for an operand that a loop carries and may write to where it is."""
+        x = operands[k]
+        if not (self.frames and self._is_last(node, k)):
+            return False
+        if not (isinstance(x, Stored) and self._may_write(x) and x.shape == x.buffer.shape):
+            return False
+        if any([reads(y, x.buffer) for i, y in enumerate(operands) if i != k]):
+            return False
+        self._keep_readers(node.inputs[k], x.buffer)
+        return True
+
+    def _is_last(self, node: Variable, k: int) -> bool:
+        frame = self.frames[-1]
+        return frame.last[node.inputs[k]] == frame.now
+
+    def _keep_readers(self, operand: Variable, buffer: Buffer) -> None:
+        """Copy the arrays that are read later, and read a buffer that will be written to."""
+        frame = self.frames[-1]
         for other, value in frame.values.items():
             live = frame.last.get(other, -1) > frame.now and other is not operand
-            if live and isinstance(value, Value) and reads(value, x.buffer):
+            if live and isinstance(value, Value) and reads(value, buffer):
                 frame.values[other] = self.kept(value)
-        return x
 
     def _may_write(self, x: Stored) -> bool:
         return not x.first and not x.shared and x.buffer in self.owned

@@ -29,6 +29,9 @@ from relgraph.lowering.loops.nodes import (
     const,
     index,
 )
+from relgraph.lowering.loops.ranges import Ranges
+from relgraph.ops.elementwise import add, multiply, subtract
+from relgraph.ops.elementwise.instances import maximum, minimum
 
 ZERO, ONE = const(0, "int64"), const(1, "int64")
 
@@ -38,6 +41,10 @@ class TooManyStatements(Exception):
 
 
 _FAR = 1 << 48  # beyond the end of every axis
+_INDICES = {add: "add", subtract: "sub", multiply: "mul", minimum: "min", maximum: "max"}
+"""The ops of graphs that are primitives for integers that do not overflow."""
+_EXACT = (minimum, maximum)  # for all integers
+_TRACKED = frozenset({"add", "sub", "mul", "div", "rem", "min", "max", "select"})
 
 
 class Region:
@@ -73,6 +80,7 @@ class Builder:
         self._bound: list[dict[Scalar, Scalar]] = [{}]  # what open blocks have computed
         self._names: Counter[str] = Counter()
         self._left = budget
+        self.ranges = Ranges()
 
     @property
     def body(self) -> tuple[Statement, ...]:
@@ -112,6 +120,14 @@ class Builder:
         self._left -= 1
         self._blocks[0].append(statement)
 
+    def once(self, *key: Scalar) -> bool:
+        """Return True, but for a key that an open block has asked for before."""
+        name = Op("once", key, "bool")
+        if any([name in bound for bound in self._bound]):
+            return False
+        self._bound[-1][name] = name
+        return True
+
     # Scalars.
 
     def let(self, value: Scalar, name: str = "v") -> Scalar:
@@ -130,15 +146,50 @@ class Builder:
         return variable
 
     def op(self, op: str | GraphOp, *args: Scalar, dtype: str) -> Scalar:
-        """Return an op of scalars, computed now if they are constants."""
-        if isinstance(op, str):
-            folded = _folded(op, args, dtype)
-            return self.let(Op(op, args, dtype)) if folded is None else folded
-        if all([isinstance(x, Const) for x in args]):
-            with np.errstate(all="ignore"):
-                values = [np.dtype(x.dtype).type(x.value) for x in args]  # type: ignore[attr-defined]
-                return const(np.asarray(op.perform(*values), dtype)[()], dtype)
-        return self.let(Op(op, args, dtype))
+        """Return an op of scalars, computed now if they are constants or their order is known."""
+        if isinstance(op, GraphOp):
+            if all([isinstance(x, Const) for x in args]):
+                with np.errstate(all="ignore"):
+                    values = [np.dtype(x.dtype).type(x.value) for x in args]  # type: ignore[attr-defined]
+                    return const(np.asarray(op.perform(*values), dtype)[()], dtype)
+            name = _INDICES.get(op) if dtype == "int64" else None
+            if name is None or not (op in _EXACT or self.ranges.are_known(*args)):
+                return self.let(Op(op, args, dtype))
+            op = name
+        folded = self._folded(op, args, dtype)
+        if folded is not None:
+            return folded
+        result = self.let(Op(op, args, dtype))
+        if dtype == "int64" and op in _TRACKED:
+            self.ranges.result(result, op, args)
+        return result
+
+    def _folded(self, op: str, args: Sequence[Scalar], dtype: str) -> Scalar | None:
+        folded = _folded(op, args, dtype)
+        if folded is not None or op not in ("add", "sub", "less", "min", "max"):
+            return folded
+        a, b = args
+        if op == "less":
+            if self.ranges.less(a, b):
+                return const(True, "bool")
+            return const(False, "bool") if self.ranges.at_most(b, a) else None
+        if dtype != "int64":
+            return None
+        if op in ("min", "max"):
+            first, last = (a, b) if op == "min" else (b, a)
+            if self.ranges.at_most(first, last):
+                return a
+            return b if self.ranges.at_most(last, first) else None
+        simpler = self.ranges.simpler(op, a, b)
+        if simpler is None:
+            return None
+        x, number = simpler
+        if x is None or not number:
+            return index(number) if x is None else x
+        sign, number = ("add", number) if number > 0 else ("sub", -number)
+        if (op, a, b) == (sign, x, index(number)):
+            return None
+        return self.op(sign, x, index(number), dtype="int64")
 
     def apply(self, op: GraphOp, *args: Scalar) -> Scalar:
         """Return an elementwise op whose result has the dtype of its operands."""
@@ -198,6 +249,7 @@ class Builder:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
         variables = [self.fresh("c", x.dtype) for x in starts]
         region = Region(self.fresh(name), variables, apart)
+        self.ranges.index(region.index, low, high)
         statements: list[Statement] = []
         with self._block(statements):
             yield region
@@ -276,9 +328,16 @@ def _folded(op: str, args: Sequence[Scalar], dtype: str) -> Scalar | None:
         if yes is no:
             return yes
         return (yes if test.value else no) if isinstance(test, Const) else None
+    if op == "not":
+        (a,) = args
+        return const(not a.value, dtype) if isinstance(a, Const) else None
     if len(args) != 2 or dtype[0] == "f":
         return None
     a, b = args
+    if op in ("and", "or") and isinstance(b, Const):
+        a, b = b, a
+    if op in ("and", "or") and isinstance(a, Const):
+        return b if a.value == (op == "and") else a
     if isinstance(a, Const) and isinstance(b, Const):
         return const(_FOLD[op](a.value, b.value), dtype)
     if op == "add":

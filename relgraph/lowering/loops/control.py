@@ -62,7 +62,7 @@ def scan(
             w.fail_if(b.op("not", same, dtype="bool"))
             length = b.op("select", same, length, ZERO, dtype="int64")
     rest = _read_often(w, operands[1 + n + sequences :])
-    carry = _Carry(w, operands[1 : 1 + n], targets)
+    carry = _Carry(w, node, operands, range(1, 1 + n), targets)
     stacks: list[Stored] = []
     for k, type_ in enumerate(node.type.items[n:]):
         if targets is not None:
@@ -105,7 +105,7 @@ def while_loop(
     op: Any = node.op
     b, n = w.builder, op.carries
     rest = _read_often(w, operands[n:])
-    carry = _Carry(w, operands[:n], targets)
+    carry = _Carry(w, node, operands, range(n), targets)
     most = ROUNDS if targets is not None else MOST
 
     def head(variables: Sequence[Var]) -> Scalar:
@@ -188,24 +188,28 @@ class _Carry:
     def __init__(
         self,
         w: GraphWriter,
-        starts: Sequence[Value],
+        node: Variable,
+        operands: Sequence[Value],
+        carried: range,
         targets: Sequence[Buffer] | None,
     ) -> None:
         self.w = w
         self.starts: list[Scalar] = []
         self._kinds: list[tuple[str, tuple[int, ...]] | Stored] = []
-        for k, start in enumerate(starts):
+        for k, number in enumerate(carried):
+            start = operands[number]
             if start.static is not None and w.is_small(start.shape):
                 elements = w.written_out(start).elements
                 self.starts += elements.ravel().tolist()
                 self._kinds.append((start.dtype, elements.shape))
                 continue
-            place = (
-                Stored(targets[k], w.builder)
-                if targets is not None
-                else w.buffer(start.dtype, start.shape)
-            )
-            w.store(start, place)
+            if targets is not None:
+                place = w.kept(start, Stored(targets[k], w.builder))
+            elif w.carried_in_place(node, operands, number):
+                assert isinstance(start, Stored)
+                place = start
+            else:
+                place = w.kept(start)
             self._kinds.append(place)
 
     def values(self, variables: Sequence[Scalar]) -> list[Value]:

@@ -221,33 +221,44 @@ def indexed(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     return _selected(w, x, _selection(w, spec, x, key))
 
 
-class Selection:
-    """For each axis of an array an index, or the start, step and size of a slice."""
+Axis = Scalar | tuple[Scalar, int, Scalar] | None
+"""An index, the start, step and size of a slice, or None for a new axis."""
 
-    def __init__(self, axes: list[Scalar | tuple[Scalar, int, Scalar]]) -> None:
+
+class Selection:
+    """What a key selects, in its order."""
+
+    def __init__(self, axes: list[Axis]) -> None:
         self.axes = axes
 
     @property
     def shape(self) -> list[Scalar]:
         """The sizes of the part."""
-        return [x[2] for x in self.axes if isinstance(x, tuple)]
+        parts = [x for x in self.axes if x is None or isinstance(x, tuple)]
+        return [ONE if x is None else x[2] for x in parts]
 
     def place(self, w: GraphWriter, place: Index) -> list[Scalar]:
         """Return the index in the array for an index in the part."""
         rest = iter(place)
-        return [
-            w.builder.add(x[0], w.builder.mul(next(rest), index(x[1])))
-            if isinstance(x, tuple)
-            else x
-            for x in self.axes
-        ]
+        own: list[Scalar] = []
+        for x in self.axes:
+            if x is None:
+                next(rest)
+            elif isinstance(x, tuple):
+                own.append(w.builder.add(x[0], w.builder.mul(next(rest), index(x[1]))))
+            else:
+                own.append(x)
+        return own
 
 
 def _selection(w: GraphWriter, spec: Any, x: Value, key: Sequence[Value]) -> Selection:
     rest = iter(key)
-    axes: list[Scalar | tuple[Scalar, int, Scalar]] = []
+    axes: list[Axis] = []
     sizes = iter(x.shape)
     for kind, *values in spec:
+        if kind == "newaxis":
+            axes.append(None)
+            continue
         if kind not in ("int", "dynamic", "slice"):
             raise Unsupported
         size = next(sizes)

@@ -212,19 +212,22 @@ class Writer:
     def checked(self, i: Scalar, size: Scalar, *, wrap: bool = True) -> Scalar:
         """Return an index that is in range; negative ones count from the end."""
         b = self.builder
-        if isinstance(i, Const) and isinstance(size, Const) and -size.value <= i.value < size.value:
-            return i if i.value >= 0 else b.add(i, size)
-        if not (isinstance(size, Const) and size.value > 0):
-            if size not in self.integers:
-                raise Unsupported
-            self.positive[size] = None
         if wrap:
             negative = b.op("less", i, ZERO, dtype="bool")
             i = b.op("select", negative, b.add(i, size), i, dtype="int64")
         low, high = b.op("less", i, ZERO, dtype="bool"), b.op("less", i, size, dtype="bool")
         outside = b.op("or", low, b.op("not", high, dtype="bool"), dtype="bool")
+        if isinstance(outside, Const) and not outside.value:
+            return i
+        if not (isinstance(size, Const) and size.value > 0):
+            if size not in self.integers:
+                raise Unsupported
+            self.positive[size] = None
         self.fail_if(outside)
-        return b.op("select", outside, ZERO, i, dtype="int64")
+        i = b.op("select", outside, ZERO, i, dtype="int64")
+        if isinstance(i, Var):
+            b.ranges.index(i, ZERO, size)
+        return i
 
     def fail_if(self, test: Scalar) -> None:
         """Set the flag if a test holds."""
@@ -232,8 +235,8 @@ class Writer:
             return
         if self._checks is not None:
             self._checks.append(test)
-            return
-        self.builder.write(If(test, (Store(self.status, (ZERO,), index(FAILED)),), ()))
+        elif self.builder.once(test):
+            self.builder.write(If(test, (Store(self.status, (ZERO,), index(FAILED)),), ()))
 
     @property
     def strict(self) -> bool:

@@ -7,7 +7,7 @@ from relgraph.backends.numba import kernels
 from relgraph.backends.numba.calls import Layout
 from relgraph.lowering.loops import interpreter
 from relgraph.lowering.loops.build import written_loop
-from relgraph.lowering.loops.nodes import Op
+from relgraph.lowering.loops.nodes import Call, Op
 from relgraph.lowering.loops.verify import verify
 from relgraph.lowering.loops.writer import FAILED, GOES_ON
 
@@ -66,6 +66,8 @@ def is_exact(function):
             stack.extend(x)
         elif hasattr(x, "values") and x not in seen:
             seen.add(x)
+            if isinstance(x, Call):
+                return False
             if isinstance(x, Op):
                 if x.op == "sum":
                     return False
