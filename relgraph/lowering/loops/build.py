@@ -38,7 +38,7 @@ from relgraph.lowering.loops.nodes import (
     index,
 )
 from relgraph.lowering.loops.rules import Unsupported, rule_of
-from relgraph.lowering.loops.values import Computed, Stored, Value, Written, reads
+from relgraph.lowering.loops.values import Computed, Part, Stored, Value, Written
 from relgraph.lowering.loops.writer import CPU, FAILED, Limits, Writer
 from relgraph.lowering.sizes import unproved
 from relgraph.lowering.views import is_view
@@ -337,11 +337,11 @@ class GraphWriter(Writer):
         self.owned.add(target)
         return Stored(target, self.builder)
 
-    def writable(self, node: Variable, x: Value) -> Stored:
-        """Return the first operand of a node in a buffer that nothing else reads."""
+    def writable(self, node: Variable, x: Value, part: Part) -> Stored:
+        """Return the first operand of a node in a buffer of which nothing else reads a part."""
         if not (self._is_last(node, 0) and isinstance(x, Stored) and self._may_write(x)):
             return self.kept(x)
-        self._keep_readers(node.inputs[0], x.buffer)
+        self._keep_readers(node.inputs[0], x.buffer, part)
         return x
 
     def carried_in_place(self, node: Variable, operands: Sequence[Value], k: int) -> bool:
@@ -351,7 +351,7 @@ class GraphWriter(Writer):
             return False
         if not (isinstance(x, Stored) and self._may_write(x) and x.shape == x.buffer.shape):
             return False
-        if any([reads(y, x.buffer) for i, y in enumerate(operands) if i != k]):
+        if any([x.buffer in y.reads for i, y in enumerate(operands) if i != k]):
             return False
         self._keep_readers(node.inputs[k], x.buffer)
         return True
@@ -360,12 +360,13 @@ class GraphWriter(Writer):
         frame = self.frames[-1]
         return frame.last[node.inputs[k]] == frame.now
 
-    def _keep_readers(self, operand: Variable, buffer: Buffer) -> None:
-        """Copy the arrays that are read later, and read a buffer that will be written to."""
+    def _keep_readers(self, operand: Variable, buffer: Buffer, part: Part | None = None) -> None:
+        """Copy the arrays that are read later, and read what will be written to a buffer."""
         frame = self.frames[-1]
         for other, value in frame.values.items():
             live = frame.last.get(other, -1) > frame.now and other is not operand
-            if live and isinstance(value, Value) and reads(value, buffer):
+            reads = isinstance(value, Value) and buffer in value.reads
+            if live and reads and not (part and self.reads_elsewhere(value, buffer, part)):
                 frame.values[other] = self.kept(value)
 
     def _may_write(self, x: Stored) -> bool:

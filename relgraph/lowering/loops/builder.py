@@ -81,6 +81,7 @@ class Builder:
         self._names: Counter[str] = Counter()
         self._left = budget
         self.ranges = Ranges()
+        self._aside = ""
 
     @property
     def body(self) -> tuple[Statement, ...]:
@@ -94,6 +95,7 @@ class Builder:
 
     def fresh(self, name: str, dtype: str = "int64") -> Var:
         """Return a new variable."""
+        name = self._aside + name
         self._names[name] += 1
         return Var(f"{name}{self._names[name]}", dtype)
 
@@ -127,6 +129,15 @@ class Builder:
             return False
         self._bound[-1][name] = name
         return True
+
+    @contextmanager
+    def aside(self) -> Iterator[list[Statement]]:
+        """Collect statements without writing them; their variables have names of their own."""
+        left, aside, self._aside = self._left, self._aside, "~"
+        statements: list[Statement] = []
+        with self._block(statements):
+            yield statements
+        self._left, self._aside = left, aside
 
     # Scalars.
 

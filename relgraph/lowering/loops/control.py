@@ -15,7 +15,7 @@ from relgraph.ir.node import Variable
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Buffer, If, Scalar, Store, Var, index
 from relgraph.lowering.loops.rules import Unsupported
-from relgraph.lowering.loops.values import Stored, Value, reads
+from relgraph.lowering.loops.values import Stored, Value
 from relgraph.lowering.loops.writer import GOES_ON
 
 if TYPE_CHECKING:
@@ -249,8 +249,8 @@ class _Carry:
         late: list[tuple[Stored, Value]] = []
         while pending:
             place, value = pending.pop(0)
-            own = (place.buffer, False) in value.reads
-            if own or any([reads(other, place.buffer) for _, other in pending]):
+            own = place.buffer in value.reads and not w.reads_in_place(value, place.buffer)
+            if own or any([place.buffer in other.reads for _, other in pending]):
                 late.append((place, w.kept(value)))
             else:
                 w.store(value, place)

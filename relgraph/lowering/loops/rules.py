@@ -18,11 +18,12 @@ from relgraph.lowering.loops.nodes import Const, Scalar, const, index
 from relgraph.lowering.loops.values import (
     Computed,
     Index,
+    Part,
     Stored,
     Value,
     Written,
+    reads,
     stretched,
-    unaligned,
 )
 from relgraph.ops.concatenate import Concatenate, Stack
 from relgraph.ops.contraction import Outer
@@ -69,13 +70,8 @@ def elementwise(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Va
 
     if vector:
         return w.written_out(w.kept(Computed(dtype, shape, at, frozenset(), 1)))
-    reads = {
-        (b, own and len(x.shape) == len(shape) and x.shape == shape)
-        for x in operands
-        for b, own in x.reads
-    }
     cost = 1 + sum([getattr(x, "cost", 0) for x in operands])
-    return w.element_by_element(dtype, shape, at, frozenset(reads), cost)
+    return w.element_by_element(dtype, shape, at, reads(*operands), cost)
 
 
 def _broadcast(shapes: Sequence[Sequence[Scalar]], node: Variable) -> list[Scalar]:
@@ -328,22 +324,19 @@ def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
             return _updated_statically(w, x, value, op, combined)
         if [kind for kind, *_ in op.params[0]] == ["dynamic"] * len(x.shape) and not value.shape:
             return _updated_element(w, x, value, key, combined)
-    if any([buffer == b for b, _ in value.reads for buffer, _ in x.reads]) and value.shape:
-        value = w.kept(value)
     selection = _selection(w, op.params[0], x, key)
     shape = _fitted(w, value, selection.shape)
-    target = w.writable(node, x)
-    w.for_each(
-        shape,
-        lambda place: w.builder.store(
-            target.buffer,
-            (*target.first, *selection.place(w, place)),
-            combined(
-                target.at(selection.place(w, place)) if op.combiner is not None else ZERO,
-                stretched(value, place),
-            ),
-        ),
-    )
+    part = Part(shape, lambda place: selection.place(w, place))
+    target = w.writable(node, x, part)
+    if target.buffer in value.reads and not w.reads_in_place(value, target.buffer, part):
+        value = w.kept(value)
+
+    def write(place: Index) -> None:
+        at = (*target.first, *selection.place(w, place))
+        current = target.at(selection.place(w, place)) if op.combiner is not None else ZERO
+        w.builder.store(target.buffer, at, combined(current, stretched(value, place)))
+
+    w.for_each(shape, write)
     return target
 
 
@@ -472,11 +465,13 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
     def combine(total: Scalar, term: Scalar) -> Scalar:
         return b.op(combiner, total, term, dtype=dtype.name)
 
+    static = [x.shape[a] for a in axes]
+    looped = not w.is_small(static)
+
     def total_at(kept: Index) -> Scalar:
         rest = iter(kept)
         place: list[Any] = [None if a in axes else next(rest) for a in range(len(x.shape))]
-        static = [x.shape[a] for a in axes]
-        if w.is_small(static):
+        if not looped:
             result: Scalar | None = None
             for where in product(*[range(n.value) for n in static]):  # type: ignore[attr-defined]
                 for a, k in zip(axes, where, strict=True):
@@ -486,16 +481,23 @@ def reduced(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
             total = start if result is None else result
         else:
             total = _looped(w, x, axes, place, start, combine=combine, free=free)
-        if isinstance(op, Mean):
-            count: Scalar = ONE
-            for n in static:
-                count = b.mul(count, n)
-            number = b.op(Cast(dtype.name), count, dtype=dtype.name)
-            total = b.op(true_divide, total, number, dtype=dtype.name)
-        return total
+        return mean_of(total) if isinstance(op, Mean) else total
+
+    def mean_of(total: Scalar) -> Scalar:
+        count: Scalar = ONE
+        for n in static:
+            count = b.mul(count, n)
+        number = b.op(Cast(dtype.name), count, dtype=dtype.name)
+        return b.op(true_divide, total, number, dtype=dtype.name)
 
     kept = [x.shape[a] for a in range(len(x.shape)) if a not in axes]
-    result = w.tabulated(dtype.name, kept, total_at)
+    result: Value
+    if looped and len(x.shape) - 1 not in axes:
+        result = w.buffer(dtype.name, kept)
+        last = mean_of if isinstance(op, Mean) else None
+        _rows_reduced(w, x, axes, result, start, combine=combine, last=last)
+    else:
+        result = w.tabulated(dtype.name, kept, total_at, looped=looped)
     if not op.params[1]:
         return result
     shape = [ONE if a in axes else n for a, n in enumerate(x.shape)]
@@ -536,6 +538,44 @@ def _looped(
             following = combine(total, x.at(place))
         loop.next = [following]
     return loop.vars[0]
+
+
+def _rows_reduced(
+    w: GraphWriter,
+    x: Value,
+    axes: Sequence[int],
+    target: Stored,
+    start: Scalar,
+    *,
+    combine: Callable[[Scalar, Scalar], Scalar],
+    last: Callable[[Scalar], Scalar] | None,
+) -> None:
+    """Write a reduction that combines rows, along the axes after the last one that is reduced."""
+    b, rows = w.builder, max(axes) + 1
+
+    def row(first: Index) -> None:
+        def each(new: Callable[[Index, list[Scalar]], Scalar]) -> None:
+            def write(column: Index) -> None:
+                at = [*target.first, *first, *column]
+                b.store(target.buffer, at, new(column, at))
+
+            w.for_each(x.shape[rows:], write)
+
+        def reduce(place: list[Any], rest: Sequence[int]) -> None:
+            if not rest:
+                each(lambda column, at: combine(b.load(target.buffer, at), x.at([*place, *column])))
+                return
+            with b.loop(ZERO, x.shape[rest[0]]) as loop:
+                place[rest[0]] = loop.index
+                reduce(place, rest[1:])
+
+        outer = iter(first)
+        each(lambda column, at: start)
+        reduce([None if a in axes else next(outer) for a in range(rows)], axes)
+        if last is not None:
+            each(lambda column, at: last(b.load(target.buffer, at)))
+
+    w.for_each([x.shape[a] for a in range(rows) if a not in axes], row)
 
 
 def accumulated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
@@ -602,7 +642,7 @@ def matmul(
         y = w.cheap(y)
     shape = [*([] if vector_left else x.shape[:1]), *([] if vector_right else y.shape[1:])]
     if not keep:
-        return Computed(dtype, shape, element, unaligned(x, y), 100)
+        return Computed(dtype, shape, element, reads(x, y), 100)
     last = shape[-1] if shape else ONE
     wide = not isinstance(last, Const) or last.value >= WIDE
     if wide and not vector_right and not (vector_left and y.by_columns):
@@ -610,7 +650,8 @@ def matmul(
         return _rows_added(w, shape, dtype, inner, x.at, y.at)
     if wide and vector_right and x.by_columns:
         return _rows_added(w, shape, dtype, inner, y.at, lambda place: x.at(place[::-1]))
-    return w.tabulated(dtype, shape, element)
+    looped = not (isinstance(inner, Const) and w.is_small([inner]))
+    return w.tabulated(dtype, shape, element, looped=looped)
 
 
 def _rows_added(
@@ -660,7 +701,7 @@ def outer(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         return w.builder.op(multiply, x.at(place[:1]), y.at(place[1:]), dtype=dtype)
 
     shape = [x.shape[0], y.shape[0]]
-    return w.element_by_element(dtype, shape, at, unaligned(x, y), 1)
+    return w.element_by_element(dtype, shape, at, reads(x, y), 1)
 
 
 RULES: dict[type[GraphOp], Rule] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,13 @@ from relgraph.lowering.loops.nodes import Buffer, Const, Scalar, const, index
 
 Index = Sequence[Scalar]
 At = Callable[[Index], Scalar]
+
+
+class Part(NamedTuple):
+    """Elements of an array: the sizes, and the index in the array for one in the part."""
+
+    shape: Sequence[Scalar]
+    place: Callable[[Index], Index]
 
 
 class Value:
@@ -39,8 +46,8 @@ class Value:
         return sizes if len(sizes) == len(self.shape) else None
 
     @property
-    def reads(self) -> frozenset[tuple[Buffer, bool]]:
-        """The buffers that elements are read from, and whether at the index of the element."""
+    def reads(self) -> frozenset[Buffer]:
+        """The buffers that elements are read from."""
         return frozenset()
 
     def at(self, place: Index) -> Scalar:
@@ -96,7 +103,7 @@ class Computed(Value):
         dtype: str,
         shape: Sequence[Scalar],
         at: At,
-        reads: frozenset[tuple[Buffer, bool]],
+        reads: frozenset[Buffer],
         cost: int,
     ) -> None:
         super().__init__(dtype, shape)
@@ -106,7 +113,7 @@ class Computed(Value):
         self.turned: Stored | None = None
 
     @property
-    def reads(self) -> frozenset[tuple[Buffer, bool]]:
+    def reads(self) -> frozenset[Buffer]:
         """The buffers that elements are read from."""
         return self._reads
 
@@ -143,23 +150,18 @@ class Stored(Value):
         return Stored(self.buffer, self._builder, (*self.first, *at), shape=shape)
 
     @property
-    def reads(self) -> frozenset[tuple[Buffer, bool]]:
+    def reads(self) -> frozenset[Buffer]:
         """The buffer."""
-        return frozenset({(self.buffer, True)})
+        return frozenset({self.buffer})
 
     def at(self, place: Index) -> Scalar:
         """Return an element as it is now."""
         return self._builder.load(self.buffer, (*self.first, *place))
 
 
-def unaligned(*values: Value) -> frozenset[tuple[Buffer, bool]]:
-    """Return what arrays read, if their elements are read at other indices."""
-    return frozenset([(buffer, False) for x in values for buffer, _ in x.reads])
-
-
-def reads(value: Value, buffer: Buffer) -> bool:
-    """Return True for an array that reads a buffer."""
-    return any([x is buffer for x, _ in value.reads])
+def reads(*values: Value) -> frozenset[Buffer]:
+    """Return the buffers that arrays read."""
+    return frozenset().union(*[x.reads for x in values])
 
 
 def stretched(value: Value, place: Index) -> Scalar:
@@ -170,5 +172,5 @@ def stretched(value: Value, place: Index) -> Scalar:
 
 
 __all__ = [
-    "At", "Computed", "Index", "Stored", "Value", "Written", "reads", "stretched", "unaligned",
+    "At", "Computed", "Index", "Part", "Stored", "Value", "Written", "reads", "stretched",
 ]  # fmt: skip

@@ -12,14 +12,36 @@ import numpy as np
 
 from relgraph.ir.records import record
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder
-from relgraph.lowering.loops.nodes import Buffer, Const, If, Scalar, Store, Var, const, index
+from relgraph.lowering.loops.nodes import (
+    Buffer,
+    Const,
+    If,
+    Load,
+    Node,
+    Scalar,
+    Statement,
+    Store,
+    Var,
+    const,
+    index,
+)
 from relgraph.lowering.loops.rules import Unsupported
-from relgraph.lowering.loops.values import Computed, Index, Stored, Value, Written, unaligned
+from relgraph.lowering.loops.values import (
+    Computed,
+    Index,
+    Part,
+    Stored,
+    Value,
+    Written,
+    reads,
+    stretched,
+)
 from relgraph.ops.elementwise import Cast
 
 # Elements along an axis of arrays that are written out: a cell of 16 neurons takes a third of the
 # time in loops.
 WIDEST = 8
+MOST_LOOPS = 4  # for the elements of an array that is written out
 FAILED, GOES_ON = 1, 2  # what the status is made of: a check, or a ``while`` loop
 
 
@@ -110,11 +132,11 @@ class Writer:
         dtype: str,
         shape: Sequence[Scalar],
         at: Callable[[Index], Scalar],
-        reads: frozenset[tuple[Buffer, bool]],
+        read: frozenset[Buffer],
         cost: int,
     ) -> Value:
         """Return an array of which each element is computed: written out if it is small."""
-        value = Computed(dtype, shape, at, reads, cost)
+        value = Computed(dtype, shape, at, read, cost)
         return self.written_out(value) if self.is_small(shape) else value
 
     def view(
@@ -122,16 +144,26 @@ class Writer:
     ) -> Value:
         """Return an array whose elements are some of another one."""
         cost = getattr(x, "cost", 0)
-        value = Computed(x.dtype, shape, at, unaligned(x, *others), cost)
+        value = Computed(x.dtype, shape, at, reads(x, *others), cost)
         small = self.is_small(shape) and (isinstance(x, Written) or cost > 0)
         return self.written_out(value) if small or not shape else value
 
     def tabulated(
-        self, dtype: str, shape: Sequence[Scalar], at: Callable[[Index], Scalar]
+        self,
+        dtype: str,
+        shape: Sequence[Scalar],
+        at: Callable[[Index], Scalar],
+        *,
+        looped: bool = False,
     ) -> Value:
-        """Return an array whose elements take long to compute, each computed once."""
+        """Return an array whose elements take long to compute, each computed once.
+
+        ``looped`` is True if each one takes a loop, of which a function does not have many.
+        """
         value = Computed(dtype, shape, at, frozenset(), 100)
-        return self.written_out(value) if self.is_small(shape) else self.kept(value)
+        if self.is_small(shape) and not (looped and prod(value.static or ()) > MOST_LOOPS):
+            return self.written_out(value)
+        return self.kept(value)
 
     def converted(self, x: Value, dtype: str) -> Value:
         """Return an array in another dtype."""
@@ -201,6 +233,50 @@ class Writer:
 
         nest([], shape)
 
+    # What an element reads.
+
+    def reads_in_place(self, value: Value, buffer: Buffer, part: Part | None = None) -> bool:
+        """Return True if a value reads nothing of a buffer but the element that it is for.
+
+        The value is for a part of the buffer, by default for all of it.
+        """
+        place, own = part or Part(value.shape, lambda place: place)
+        with self._aside() as statements:
+            at = self._indices(place)
+            target = tuple(own(at))
+            stretched(value, at)
+        form = self.builder.ranges.form
+        wanted = list(map(form, target))
+        return all([list(map(form, x)) == wanted for x in _loads(statements, buffer)])
+
+    def reads_elsewhere(self, value: Value, buffer: Buffer, part: Part) -> bool:
+        """Return True if a value reads no element of a part of a buffer."""
+        with self._aside() as statements:
+            value.at(self._indices(value.shape))
+            target = part.place(self._indices(part.shape))
+        less = self.builder.ranges.less
+        return all(
+            any(less(a, b) or less(b, a) for a, b in zip(x, target, strict=True))
+            for x in _loads(statements, buffer)
+        )
+
+    def _indices(self, shape: Sequence[Scalar]) -> list[Scalar]:
+        """Return any index of a shape, of which no more than that is known."""
+        place: list[Scalar] = []
+        for n in shape:
+            i = self.builder.fresh("i")
+            self.builder.ranges.index(i, ZERO, n)
+            place.append(ZERO if n is ONE else i)
+        return place
+
+    @contextmanager
+    def _aside(self) -> Iterator[list[Statement]]:
+        """Collect statements that are not part of the function."""
+        outer, self._checks = self._checks, []
+        with self.builder.aside() as statements:
+            yield statements
+        self._checks = outer
+
     def as_index(self, x: Value) -> Scalar:
         """Return an integer without dimensions as an index."""
         return self.to_index(x.at(()))
@@ -258,6 +334,22 @@ class Writer:
 
         yield joined
         self._checks = outer
+
+
+def _loads(statements: Sequence[Statement], buffer: Buffer) -> list[tuple[Scalar, ...]]:
+    """Return the indices at which statements read a buffer."""
+    found = []
+    stack: list[Any] = list(statements)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Load):
+            if node.buffer is buffer:
+                found.append(node.index)
+        elif isinstance(node, tuple):
+            stack.extend(node)
+        elif isinstance(node, Node):
+            stack.extend(node.values)
+    return found
 
 
 __all__ = ["CPU", "FAILED", "GOES_ON", "Limits", "Writer"]
