@@ -133,7 +133,50 @@ def swapped(u):
     return u
 
 
+def waves(ex, ey, hz, source):
+    """Maxwell's equations in two dimensions, by finite differences (Yee 1966)."""
+    for t in range(source.shape[0]):
+        ey[0, :] = source[t]
+        ey[1:, :] -= 0.5 * (hz[1:, :] - hz[:-1, :])
+        ex[:, 1:] -= 0.5 * (hz[:, 1:] - hz[:, :-1])
+        hz[:-1, :-1] -= 0.7 * (ex[:-1, 1:] - ex[:-1, :-1] + ey[1:, :-1] - ey[:-1, :-1])
+
+
+def smoothed(x):
+    for _ in range(9):
+        x[1:] = 0.5 * (x[1:] + x[:-1])
+        x[:-1] += 0.1 * x[:1]
+
+
+def exchanged(x):
+    for i in range(x.shape[0] - 1):
+        upper = np.sin(x[i]) * x[i]
+        x[i] = x[i + 1] * 0.5
+        x[i + 1] = upper + x[i + 1]
+
+
+def products_of_parts(A, B):
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            B[i, j] += A[i + 1 :, i] @ B[i + 1 :, j]
+    B *= 2.0
+
+
+def windows(image, weights):
+    out = np.empty((image.shape[0] - 2, image.shape[1] - 2, weights.shape[-1]))
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            window = image[i : i + 3, j : j + 3, :, np.newaxis]
+            out[i, j] = np.sum(window * weights, axis=(0, 1, 2))
+    return out
+
+
 ONCE = {
+    "parts that neighbours fill": (waves, [*RNG.random((3, 9, 11)), RNG.random(12)]),
+    "parts that overlap": (smoothed, [RNG.random(30)]),
+    "rows that are read before and after": (exchanged, [RNG.random((13, 30))]),
+    "sums over what is written": (products_of_parts, [RNG.random((9, 9)), RNG.random((9, 12))]),
+    "windows": (windows, [RNG.random((16, 15, 3)), RNG.random((3, 3, 3, 7))]),
     "a total and an array": (running, [RNG.normal(size=40)]),
     "float32": (running, [RNG.normal(size=40).astype("float32")]),
     "loops in a loop": (cholesky, [M]),
@@ -243,7 +286,16 @@ def test_other_loops_run_as_in_python(name):
     assert name.startswith("an index") or not scans(graph)
 
 
-@pytest.mark.parametrize("name", ["columns", "loops in a loop", "two arrays"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "columns",
+        "loops in a loop",
+        "two arrays",
+        "parts that neighbours fill",
+        "sums over what is written",
+    ],
+)
 def test_arrays_are_written_in_place(name):
     function, arrays = ONCE[name]
     (node,) = scans(rg.rewrite_graph(rg.jit(function).graph(*arrays)))
