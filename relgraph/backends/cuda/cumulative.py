@@ -23,14 +23,15 @@ import numpy as np
 
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.grid_printer import group_reduction
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, strided_copy
 from relgraph.backends.cuda.primitives import geometry
-from relgraph.backends.cuda.reduction_source import reduce_of
 from relgraph.backends.cuda.source import Text, accumulator, finished, joined, start, term
 from relgraph.backends.cuda.templates import convert, expression
 from relgraph.ir.node import Variable
 from relgraph.lowering.kernels import Fold, Statement
+from relgraph.lowering.nests.grid.totals import combiner
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.elementwise import Elementwise
@@ -108,7 +109,7 @@ def total_text(op: Cumulative, source: str, dtype: str, threads: int) -> Text:
     fold = _fold(op, source, dtype)
     text = Text()
     text.parameters = [*_SIZES, ("x", f"{source}[::1]"), ("w", f"{accumulator(fold)}[::1]")]
-    text.names["reduce"] = reduce_of(fold, threads)
+    text.names["reduce"] = group_reduction(combiner(fold), accumulator(fold), threads)
     _each_part(text)
     text.line(f"a = {_beginning(fold)}")
     text.line("j = low + t")

@@ -5,30 +5,32 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
-from relgraph.backends.cuda.elementwise_source import (
-    elementwise_text,
-    is_flat,
-    width,
-)
+from relgraph.backends.cuda.grid_printer import printed_on_grid
 from relgraph.backends.cuda.primitives import WARP, geometry, table
-from relgraph.backends.cuda.reduction_source import (
-    is_simple,
-    reduction_text,
-    second_pass_text,
-    shares,
-)
-from relgraph.backends.cuda.rows_source import Shape, held, kinds, lanes_of, row_text
-from relgraph.backends.cuda.source import Text, accumulator, as_parameters
+from relgraph.backends.cuda.source import Text
 from relgraph.backends.failures import no_elements
 from relgraph.ir import forks
 from relgraph.ir.node import Variable
-from relgraph.lowering.kernels import Call, Kernel, Step
+from relgraph.lowering.kernels import Call, Fold, Kernel, Step, Structure
+from relgraph.lowering.loops.nodes import Buffer
+from relgraph.lowering.nests.grid.elements import GridElements, is_flat, width
+from relgraph.lowering.nests.grid.nest import GridNest
+from relgraph.lowering.nests.grid.reductions import (
+    GridReductions,
+    lanes_of,
+    second_pass,
+    shares,
+)
+from relgraph.lowering.nests.grid.rows import GridRows, held, kinds, vector_of
+from relgraph.lowering.nests.grid.totals import accumulator
 from relgraph.lowering.sizes import Sizes, Term, folded_shape
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 SizeOf = Callable[[Term], int]
 NARROW = 2**31  # from this number of elements, indices need 64 bits
+SLOTS = 24  # the most constants that are kernel parameters; more are passed in an array
 
 _compiled: dict[str, Any] = {}
 _lock = forks.lock()
@@ -100,11 +103,72 @@ class Constants:
 
         Arrays stay on the device for later calls.
         """
-        if as_parameters(self.counts):
+        if are_parameters(self.counts):
             return [number for values in self.values.values() for number in values]
         if not self.arrays:
             self.arrays = [run.moved(values) for values in self.values.values()]
         return list(map(flat_of, self.arrays))
+
+
+def are_parameters(counts: dict[str, int]) -> bool:
+    """Return True if constants are parameters; a kernel with many of them gets arrays."""
+    return sum(counts.values()) <= SLOTS
+
+
+def constants_of(nest: GridNest) -> Collection[Buffer]:
+    """Return the arrays of constants whose elements are parameters."""
+    return nest.slots.values() if are_parameters(nest.structure.slot_counts()) else ()
+
+
+@lru_cache(maxsize=1024)
+def map_text(structure: Structure, wide: bool, threads: int) -> Text:
+    """Return the kernel of a structure without reductions."""
+    nest = GridElements(structure)
+    return printed_on_grid(nest.kernel("NAME"), threads, 0, wide, constants_of(nest))
+
+
+@lru_cache(maxsize=1024)
+def fold_text(structure: Structure, wide: bool, threads: int) -> Text:
+    """Return the first pass of a structure with reductions."""
+    nest = GridReductions(structure)
+    return printed_on_grid(nest.kernel("NAME"), threads, 0, wide, constants_of(nest))
+
+
+@lru_cache(maxsize=256)
+def second_text(folds: tuple[Fold, ...], threads: int) -> Text:
+    """Return the second pass of reductions."""
+    return printed_on_grid(second_pass(folds, "NAME"), threads, 0, True)
+
+
+@lru_cache(maxsize=1024)
+def row_text(structure: Structure, shape: Shape, unread: frozenset[int]) -> Text:
+    """Return the kernel of a structure with several passes."""
+    capacity = shape.threads * shape.vectors * shape.lanes
+    nest = GridRows(structure, shape.lanes, capacity, unread)
+    function = nest.kernel("NAME")
+    return printed_on_grid(function, shape.threads, shape.vectors, shape.wide, constants_of(nest))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How rows are spread over threads.
+
+    Attributes
+    ----------
+    threads
+        Threads of a row.
+    vectors
+        Vectors that each thread holds; 0 to read the row again in each pass.
+    lanes
+        Elements of a vector.
+    wide
+        Whether there may be 2**31 elements or more.
+    """
+
+    threads: int
+    vectors: int
+    lanes: int
+    wide: bool = False
 
 
 def blocks(count: int, threads: int) -> int:
@@ -140,7 +204,7 @@ class MapLauncher(_Texts):
         self.lanes = width(kernel.structure)
 
     def text(self, wide: bool) -> Text:
-        return elementwise_text(self.kernel.structure, wide, geometry().threads)
+        return map_text(self.kernel.structure, wide, geometry().threads)
 
     def all_texts(self) -> Iterator[Text]:
         yield self.text(False)
@@ -187,17 +251,16 @@ class FoldLauncher(_Texts):
         self.constants = Constants(kernel)
         self.reduces = any(structure.reduced)
         self.shared = self.reduces and shares(structure)
-        simple = self.shared and is_simple(structure) and not structure.stored
-        self.lanes = width(structure) if simple else 1
+        self.lanes = lanes_of(structure) if self.reduces else 1
 
     def text(self, wide: bool, threads: int) -> Text:
-        return reduction_text(self.kernel.structure, wide, threads)
+        return fold_text(self.kernel.structure, wide, threads)
 
     def all_texts(self) -> Iterator[Text]:
         yield self.text(False, geometry().threads)
         if self.shared:
             yield self.text(False, geometry().warp)
-        yield second_pass_text(self.kernel.structure.folds, geometry().threads)
+        yield second_text(self.kernel.structure.folds, geometry().threads)
 
     def run(self, run: Run, size: SizeOf) -> None:
         kernel, g = self.kernel, geometry()
@@ -236,7 +299,7 @@ class FoldLauncher(_Texts):
         )  # fmt: skip
         if parts > 1:
             run.launch(
-                compiled(second_pass_text(structure.folds, g.threads)),
+                compiled(second_text(structure.folds, g.threads)),
                 (blocks(k, 1),),
                 (g.threads,),
                 [k, parts, m, *folded],
@@ -292,7 +355,7 @@ class RowLauncher(_Texts):
         self.parts = [(part, device_part(part, sizes)) for part in kernel.parts]
         self.constants = Constants(kernel)
         self.kinds = kinds(structure)
-        self.lanes = lanes_of(structure)
+        self.lanes = vector_of(structure)
         self.unread = frozenset(k for k, x in enumerate(kernel.stored) if x not in read)
         self.read = read
 

@@ -110,9 +110,20 @@ def size_of(buffer: Buffer) -> int:
 class Printer:
     """Writes the statements that one thread runs."""
 
+    index = "int64"  # the type of indices
+
     def __init__(self, text: Text) -> None:
         self.text = text
         self.count = 0
+        self.names: dict[Var, str] = {}  # of variables that have another name here
+
+    def name(self, x: Var) -> str:
+        """Return the name of a variable."""
+        return self.names.get(x, x.name)
+
+    def bind(self, x: Var) -> str:
+        """Return the name of a variable that is bound now."""
+        return x.name
 
     # Statements.
 
@@ -124,7 +135,8 @@ class Printer:
     def statement(self, s: Statement) -> None:
         """Write a statement."""
         if isinstance(s, Let):
-            self.text.line(f"{s.var.name} = {self.expression(s.value)}")
+            value = self.expression(s.value)
+            self.text.line(f"{self.bind(s.var)} = {value}")
         elif isinstance(s, Store):
             value = self.scalar(s.value)
             self.text.line(f"{self.element(s.buffer, s.index)} = {value}")
@@ -153,24 +165,29 @@ class Printer:
 
     def loop(self, s: Loop) -> None:
         """Write a loop over integers."""
-        index = s.index.name
-        low, high = self.scalar(s.low), self.scalar(s.high)
+        self.iterate(s, self.scalar(s.low), "1")
+
+    def iterate(self, s: Loop, first: str, step: str) -> None:
+        """Write every ``step``-th iteration from the first one on."""
+        high = self.scalar(s.high)
         self.start(s.carried)
-        self.text.line(f"{index} = {low}")
+        index = self.bind(s.index)
+        self.text.line(f"{index} = {self.index}({first})")
         self.text.open(f"while {index} < {high}:")
         self.body(s.body)
         self.step(s.carried)
-        self.text.line(f"{index} = int64({index} + 1)")
+        self.text.line(f"{index} = {self.index}({index} + {step})")
         self.text.close()
 
     def start(self, carried: Sequence[Carry]) -> None:
         """Write the first values."""
-        for c in carried:
-            self.text.line(f"{c.var.name} = {self.expression(c.start)}")
+        starts = [self.expression(c.start) for c in carried]
+        for c, start in zip(carried, starts, strict=True):
+            self.text.line(f"{self.bind(c.var)} = {start}")
 
     def step(self, carried: Sequence[Carry]) -> None:
         """Write the next values, all of which read the values so far."""
-        pairs = [(c.var.name, self.scalar(c.next)) for c in carried]
+        pairs = [(self.name(c.var), self.scalar(c.next)) for c in carried]
         pairs = [(name, value) for name, value in pairs if name != value]
         if pairs:
             names, values = zip(*pairs, strict=True)
@@ -179,8 +196,9 @@ class Printer:
     def branch(self, body: Body, results: Sequence[Result], values: Sequence[Scalar]) -> None:
         """Write one of two bodies, and the values at its end."""
         self.body(body)
-        for r, value in zip(results, values, strict=True):
-            self.text.line(f"{r.var.name} = {self.expression(value)}")
+        ends = [self.expression(value) for value in values]
+        for r, end in zip(results, ends, strict=True):
+            self.text.line(f"{self.bind(r.var)} = {end}")
         if not body and not results:
             self.text.line("pass")
 
@@ -198,28 +216,36 @@ class Printer:
     def expression(self, x: Scalar) -> str:
         """Return the right-hand side of a statement."""
         if isinstance(x, Var):
-            return x.name
+            return self.name(x)
         if isinstance(x, Const):
             return _constant(x)
         if isinstance(x, Load):
             return self.element(x.buffer, x.index)
         assert isinstance(x, Op)
-        names = [self.scalar(y) for y in x.args]
+        if isinstance(x.op, str) and x.op not in ("select", "equal"):
+            names = [self.number(y) for y in x.args]
+        else:
+            names = [self.scalar(y) for y in x.args]
         if isinstance(x.op, str):
             template = _SUMS[x.dtype] if x.op == "sum" else _PRIMITIVES[x.op]
             text = template.format(*names)
-            return text if x.dtype == "bool" else f"{x.dtype}({text})"
+            kind = self.index if x.dtype == "int64" else x.dtype
+            return text if x.dtype == "bool" else f"{kind}({text})"
         return expression(_row(x), names)
+
+    def number(self, x: Scalar) -> str:
+        """Return an index, a number of which takes the type of the others."""
+        return x.text if isinstance(x, Const) and x.dtype == "int64" else self.scalar(x)
 
     def element(self, buffer: Buffer, at: Sequence[Scalar]) -> str:
         """Return an element of an array without dimensions."""
         offset = "0"
         for k, (x, size) in enumerate(zip(at, buffer.shape, strict=True)):
-            index = x.text if isinstance(x, Const) else self.scalar(x)
+            index = self.number(x)
             if k == 0 or offset == "0":
                 offset = index
                 continue
-            factor = size.text if isinstance(size, Const) else self.scalar(size)
+            factor = self.number(size)
             offset = f"({offset}) * {factor} + {index}" if "+" in offset else (
                 f"{offset} * {factor} + {index}"
             )  # fmt: skip

@@ -15,6 +15,7 @@ from relgraph.lowering.loops.nodes import (
     Carry,
     Const,
     If,
+    Join,
     Let,
     Load,
     Loop,
@@ -163,7 +164,8 @@ class Builder:
                 with np.errstate(all="ignore"):
                     values = [np.dtype(x.dtype).type(x.value) for x in args]  # type: ignore[attr-defined]
                     return const(np.asarray(op.perform(*values), dtype)[()], dtype)
-            name = _INDICES.get(op) if dtype == "int64" else None
+            indices = {dtype, *[x.dtype for x in args]} == {"int64"}
+            name = _INDICES.get(op) if indices else None
             if name is None or not (op in _EXACT or self.ranges.are_known(*args)):
                 return self.let(Op(op, args, dtype))
             op = name
@@ -255,6 +257,7 @@ class Builder:
         *,
         apart: bool = False,
         step: int = 1,
+        level: str = "",
         name: str = "i",
     ) -> Iterator[Region]:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
@@ -265,7 +268,14 @@ class Builder:
         with self._block(statements):
             yield region
         carried = tuple(map(Carry, variables, starts, region.next))
-        self.write(Loop(region.index, low, high, tuple(statements), carried, region.apart, step))
+        body = tuple(statements)
+        self.write(Loop(region.index, low, high, body, carried, region.apart, step, level))
+
+    def join(self, value: Scalar, op: GraphOp) -> Scalar:
+        """Return the values that the threads of a group have, combined."""
+        variable = self.fresh("j", value.dtype)
+        self.write(Join(variable, value, op))
+        return variable
 
     def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:
         """Write a ``while`` loop, and return the last values.

@@ -25,6 +25,7 @@ from relgraph.lowering.loops.nodes import (
     Const,
     Function,
     If,
+    Join,
     Launch,
     Leave,
     Let,
@@ -109,7 +110,7 @@ class _Run:
             self.statement(statement, values)
 
     def statement(self, s: Statement, values: Values) -> None:
-        if isinstance(s, Let):
+        if isinstance(s, Let | Join):
             values[s.var] = self.value(s.value, values)
         elif isinstance(s, Store):
             value = self.value(s.value, values)

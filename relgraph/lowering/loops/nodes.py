@@ -152,7 +152,8 @@ class Buffer(Node):
         Its sizes.
     space : {"argument", "stack", "bound"}
         Where it is.  One on the stack has a constant shape and no value before it is written to.
-        ``Alias`` and ``Allocate`` bind buffers.
+        On a GPU it is that of a thread; if a loop of level "held" fills it, each thread of a group
+        has the elements of its own iterations.  ``Alias`` and ``Allocate`` bind buffers.
     strides : tuple of Scalar
         The bytes from one element to the next along each axis; empty for row-major order.
     """
@@ -231,11 +232,23 @@ class Loop(Statement):
 
     With ``apart`` no iteration reads or writes an element that another one writes, and the loop may
     run in any order, or on vectors; values that it carries are then totals.
+
+    ``level`` says who runs the iterations on a GPU, where functions without levels have one thread.
+
+    - "grid": the threads of a grid, each one some of them.
+    - "rows": the groups of threads of a grid.  Each thread of a group runs the whole body but for
+      its stores, which the first one makes.
+    - "group": the threads of a group, each one some of them.
+    - "held": the same, for a constant number of iterations each, whose values stay in registers.
+    - "lanes": each thread all of them, a constant number; what they read or write one after another
+      is one vector.
+
+    The meaning is that of groups of one thread.
     """
 
-    __slots__ = ("apart", "body", "carried", "high", "index", "low", "step")
-    fields = ("index", "low", "high", "body", "carried", "apart", "step")
-    defaults = ((), False, 1)
+    __slots__ = ("apart", "body", "carried", "high", "index", "level", "low", "step")
+    fields = ("index", "low", "high", "body", "carried", "apart", "step", "level")
+    defaults = ((), False, 1, "")
     index: Var
     low: Scalar
     high: Scalar
@@ -243,6 +256,23 @@ class Loop(Statement):
     carried: tuple[Carry, ...]
     apart: bool
     step: int
+    level: str
+
+
+class Join(Statement):
+    """Binds a variable to the values that the threads of a group have, combined by an op.
+
+    Every thread gets the result; with one thread it is the value.
+    """
+
+    __slots__ = ("op", "value", "var")
+    fields = ("var", "value", "op")
+    var: Var
+    value: Scalar
+    op: GraphOp
+
+
+LEVELS = ("", "grid", "rows", "group", "held", "lanes")
 
 
 class While(Statement):
@@ -435,8 +465,8 @@ def index(value: int | Scalar) -> Scalar:
 
 
 __all__ = [
-    "PRIMITIVES", "START", "STOP", "Address", "Alias", "Allocate", "Body", "Buffer", "Call",
-    "Carry", "Const", "Function", "If", "Launch", "Leave", "Let", "Load", "Loop", "Node", "Op",
-    "Result", "Scalar", "Statement", "Store", "Stream", "Var", "While", "buffers_of", "const",
-    "index",
+    "LEVELS", "PRIMITIVES", "START", "STOP", "Address", "Alias", "Allocate", "Body", "Buffer",
+    "Call", "Carry", "Const", "Function", "If", "Join", "Launch", "Leave", "Let", "Load", "Loop",
+    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Stream", "Var", "While", "buffers_of",
+    "const", "index",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from relgraph.lowering.loops.nodes import (
     Const,
     Function,
     If,
+    Join,
     Launch,
     Leave,
     Let,
@@ -93,6 +94,8 @@ class _Text:
     def statement(self, s: Statement) -> Iterator[str]:
         if isinstance(s, Let):
             yield f"{s.var.name} = {self.scalar(s.value)}"
+        elif isinstance(s, Join):
+            yield f"{s.var.name} = join_{s.op.name}({self.scalar(s.value)})"
         elif isinstance(s, Store):
             yield f"{self.element(s.buffer, s.index)} = {self.scalar(s.value)}"
         elif isinstance(s, Stream):
@@ -123,7 +126,8 @@ class _Text:
             if isinstance(s, Loop):
                 bounds = [self.scalar(s.low), self.scalar(s.high), *[str(s.step)] * (s.step != 1)]
                 shown = bounds[1:] if bounds[0] == "0" and len(bounds) == 2 else bounds
-                yield f"for {s.index.name} in range({', '.join(shown)}):"
+                who = f"{s.level or 'range'}({', '.join(shown)})"
+                yield f"for {s.index.name} in {who}:"
                 yield from _indented(self.block(s.body, ends))
             else:
                 yield "while True:"
@@ -184,7 +188,7 @@ def _own(s: Statement) -> tuple[Any, ...]:
         return (tuple([c.start for c in s.carried]),)
     if isinstance(s, If):
         return (s.test,)
-    return (s.value,) if isinstance(s, Let) else s.values
+    return (s.value,) if isinstance(s, Let | Join) else s.values
 
 
 def _variables(x: Any) -> Iterator[Var]:

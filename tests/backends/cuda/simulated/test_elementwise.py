@@ -136,7 +136,7 @@ def test_many_constants_come_in_an_array():
     for k in range(40):
         expected = expected * (1.0 + k / 64) + k
     f = function([x], y)
-    assert "c_float64[39]" in f.source
+    assert "C_FLOAT64[39]" in f.source
     np.testing.assert_array_equal(f(a).to_host(), expected)
 
 

@@ -1,5 +1,6 @@
 """Row patterns are one kernel each, and equal NumPy's and SciPy's for rows of any length."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -65,9 +66,8 @@ def test_long_rows_find_the_largest_element_and_the_sum_in_one_pass(make):
     text = list(launcher.all_texts())[-1].module()[1]
     # A pass for both, one for rows whose largest element is infinite, and one for the results.
     results = make is not ROWS_OF_EXPONENTIALS[2]
-    assert text.count("while place < m") == 2 + results
-    assert text.count("best <= a0") == 1
-    assert text.count("store_float64_2(o0") == results  # terms are not written, but computed again
+    assert len(re.findall(r"while q\d+ < ", text)) == 2 + results
+    assert text.count("store_float64_2(O0") == results  # terms are not written, but computed again
     rng = np.random.default_rng(7)
     a = rng.normal(size=(7, 90)) * 50
     a[1, 5:80] = -np.inf

@@ -1,0 +1,275 @@
+"""Functions whose loops have levels as the text of a kernel that the threads of a grid run.
+
+Loops of level "lanes" and "held" are written out.  Each variable of theirs gets a name for each
+iteration, a buffer on the stack one for each element, and lanes that follow each other in memory
+are read or written as one vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+from relgraph.backends.cuda.loop_printer import Printer, name_of
+from relgraph.backends.cuda.primitives import group_reduce, load, store
+from relgraph.backends.cuda.source import Text
+from relgraph.ir.op import Op as GraphOp
+from relgraph.lowering.loops.nodes import (
+    Body,
+    Buffer,
+    Carry,
+    Const,
+    Function,
+    Join,
+    Let,
+    Load,
+    Loop,
+    Op,
+    Scalar,
+    Statement,
+    Store,
+    Var,
+)
+from relgraph.ops.elementwise import add, maximum, multiply
+
+_JOINED = {add: "value + other", multiply: "value * other"}
+
+
+def printed_on_grid(
+    function: Function,
+    threads: int,
+    held: int = 0,
+    wide: bool = False,
+    constants: Collection[Buffer] = (),
+) -> Text:
+    """Return a function as a kernel.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    threads : int
+        The threads of a group, or of a block if there are no groups.
+    held : int
+        The most iterations of a loop of level "held" that a thread runs.
+    wide : bool
+        Whether indices need 64 bits.
+    constants : collection of Buffer
+        The arrays whose elements are parameters of the kernel.
+    """
+    kind = "uint64" if wide else "uint32"
+    text = Text()
+    text.parameters = [(x.name, kind) for x in function.integers]
+    for b in function.arrays:
+        if b in constants:
+            (count,) = b.shape
+            assert isinstance(count, Const)
+            text.parameters += [(f"{b.name}_{k}", b.dtype) for k in range(count.value)]
+        else:
+            text.parameters.append((name_of(b), f"{b.dtype}[::1]"))
+    _GridPrinter(text, threads, held, wide, constants).body(function.body)
+    return text
+
+
+def group_reduction(op: GraphOp, dtype: str, threads: int) -> object:
+    """Return the kernel function that combines the values of a group's threads."""
+    text = _JOINED.get(op)
+    if text is None:
+        test = f"value {'>' if op is maximum else '<'} other"
+        if dtype.startswith("float"):
+            test = f"({test}) | (value != value)"  # NaN stays
+        text = f"cuda.selp({test}, value, other)"
+    return group_reduce(f"{dtype}({text})", dtype, threads)
+
+
+class _GridPrinter(Printer):
+    def __init__(
+        self, text: Text, threads: int, held: int, wide: bool, constants: Collection[Buffer]
+    ) -> None:
+        super().__init__(text)
+        self.index = "windex" if wide else "uindex"
+        self.threads = threads
+        self.held = held
+        self.constants = constants
+        self.suffix = ""  # of the names of variables, in an iteration that is written out
+        self.lane: int | None = None
+        self.inside = ""  # the test that an iteration of a held loop is one of the loop
+        self.alone = False  # whether the first thread of a group makes the stores
+
+    def bind(self, x: Var) -> str:
+        self.names[x] = x.name + self.suffix
+        return self.names[x]
+
+    # Statements.
+
+    def body(self, body: Body) -> None:
+        stores: list[Store] = []
+        for s in body:
+            if self.alone and isinstance(s, Store) and s.buffer.space != "stack":
+                stores.append(s)
+                continue
+            self._stored(stores)
+            self.statement(s)
+        self._stored(stores)
+
+    def _stored(self, stores: list[Store]) -> None:
+        if not stores:
+            return
+        self.text.open("if cuda.threadIdx.x == 0:")
+        for s in stores:
+            super().statement(s)
+        self.text.close()
+        stores.clear()
+
+    def statement(self, s: Statement) -> None:
+        if isinstance(s, Join):
+            name = f"join_{s.op.name}_{s.var.dtype}"
+            self.text.names[name] = group_reduction(s.op, s.var.dtype, self.threads)
+            value = self.scalar(s.value)
+            self.text.line(f"{self.bind(s.var)} = {name}({value})")
+        elif isinstance(s, Store) and s.buffer.space == "stack":
+            value = self.scalar(s.value)
+            self.text.line(f"{self.element(s.buffer, s.index)} = {value}")
+        elif isinstance(s, Store):
+            with self._guarded():
+                super().statement(s)
+        else:
+            super().statement(s)
+
+    def element(self, buffer: Buffer, at: Sequence[Scalar]) -> str:
+        if buffer.space == "stack":
+            (i,) = at
+            if isinstance(i, Const):
+                return f"{buffer.name}_{i.text}"
+            return f"{buffer.name}{self.suffix}"
+        if buffer in self.constants:
+            (i,) = at
+            assert isinstance(i, Const)
+            return f"{buffer.name}_{i.text}"
+        (i,) = at
+        return f"{name_of(buffer)}[{self.number(i)}]"
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Write stores that only iterations of the loop make."""
+        if self.inside:
+            self.text.open(f"if {self.inside}:")
+        yield
+        if self.inside:
+            self.text.close()
+
+    # Loops.
+
+    def loop(self, s: Loop) -> None:
+        block, thread = "cuda.blockIdx.x", "cuda.threadIdx.x"
+        low = self.number(s.low)
+        if s.level == "grid":
+            first = f"{block} * {self.threads} + {thread}"
+            first = first if low == "0" else f"{low} + {first}"
+            self.iterate(s, first, f"cuda.gridDim.x * {self.threads}")
+        elif s.level == "rows":
+            self.alone = True
+            first = f"{block} * cuda.blockDim.y + cuda.threadIdx.y"
+            self.iterate(s, first, "cuda.gridDim.x * cuda.blockDim.y")
+            self.alone = False
+        elif s.level == "group":
+            alone, self.alone = self.alone, False
+            self.iterate(s, thread if low == "0" else f"{low} + {thread}", f"{self.threads}")
+            self.alone = alone
+        elif s.level == "held":
+            alone, self.alone = self.alone, False
+            self._held(s)
+            self.alone = alone
+        elif s.level == "lanes":
+            self._lanes(s)
+        else:
+            self.iterate(s, low, "1")
+
+    def _held(self, s: Loop) -> None:
+        """Write out the iterations that a thread may run; what others compute is not used."""
+        line, high = self.text.line, self.scalar(s.high)
+        self._carry(s.carried, [c.start for c in s.carried])
+        for k in range(self.held):
+            outer, self.suffix = self.suffix, f"{self.suffix}_{k}"
+            number, self.inside = f"{s.index.name}q{self.suffix}", f"inside{self.suffix}"
+            step = f" + {k * self.threads}" if k else ""
+            line(f"{number} = {self.index}(cuda.threadIdx.x{step})")
+            line(f"{self.inside} = {number} < {high}")
+            line(f"{self.bind(s.index)} = {self.index}(cuda.selp({self.inside}, {number}, "
+                 f"{self.index}(0)))")  # fmt: skip
+            before = [self.name(c.var) for c in s.carried]
+            self.body(s.body)
+            for c, value in zip(s.carried, before, strict=True):
+                new = f"{c.var.name}{self.suffix}"
+                line(f"{new} = cuda.selp({self.inside}, {self.scalar(c.next)}, {value})")
+                self.names[c.var] = new
+            self.suffix, self.inside = outer, ""
+
+    def _lanes(self, s: Loop) -> None:
+        """Write out a loop, all of whose iterations a thread runs."""
+        assert isinstance(s.high, Const)
+        lanes = s.high.value
+        bases = self._bases(s) if lanes > 1 else {}
+        loaded = [x for x in s.body if isinstance(x, Let) and _at(x.value) in bases]
+        self._load_vectors(loaded, bases, lanes)
+        stored: dict[Store, list[str]] = {}
+        self._carry(s.carried, [c.start for c in s.carried])
+        outer = self.suffix
+        for lane in range(lanes):
+            self.suffix = f"{outer}_{lane}"
+            self.names[s.index] = f"{lane}"
+            for x in s.body:
+                if isinstance(x, Let) and x.var in bases:
+                    self.names[x.var] = f"{self.index}({bases[x.var]} + {lane})"
+                elif x in loaded:
+                    assert isinstance(x, Let)
+                    self.bind(x.var)
+                elif isinstance(x, Store) and x.buffer.space != "stack" and x.index[0] in bases:
+                    stored.setdefault(x, []).append(self.scalar(x.value))
+                else:
+                    self.body((x,))
+            self._carry(s.carried, [c.next for c in s.carried])
+        self.suffix = outer
+        for x, values in stored.items():
+            name = f"store_{x.buffer.dtype}_{lanes}"
+            self.text.names[name] = store(x.buffer.dtype, lanes)
+            at = f"{self.index}({bases[x.index[0]]})"
+            with self._guarded():
+                self.text.line(f"{name}({name_of(x.buffer)}, {at}, ({', '.join(values)}))")
+
+    def _carry(self, carried: Sequence[Carry], values: Sequence[Scalar]) -> None:
+        """Let variables that a loop carries stand for values."""
+        names = [self.scalar(x) for x in values]
+        for c, name in zip(carried, names, strict=True):
+            self.names[c.var] = name
+
+    def _bases(self, s: Loop) -> dict[Scalar, str]:
+        """Return the indices that are a lane's number and something else, each with the latter."""
+        bases: dict[Scalar, str] = {s.index: "0"}
+        for x in s.body:
+            if not isinstance(x, Let) or not isinstance(x.value, Op) or x.value.op != "add":
+                continue
+            rest = [y for y in x.value.args if y is not s.index]
+            if len(rest) == 1:
+                bases[x.var] = self.number(rest[0])
+        return bases
+
+    def _load_vectors(self, loads: Sequence[Let], bases: dict[Scalar, str], lanes: int) -> None:
+        for x in loads:
+            assert isinstance(x.value, Load)
+            buffer = x.value.buffer
+            name = f"load_{buffer.dtype}_{lanes}"
+            self.text.names[name] = load(buffer.dtype, lanes)
+            values = [f"{x.var.name}{self.suffix}_{lane}" for lane in range(lanes)]
+            at = f"{self.index}({bases[x.value.index[0]]})"
+            self.text.line(f"{', '.join(values)} = {name}({name_of(buffer)}, {at})")
+
+
+def _at(value: Scalar) -> Scalar | None:
+    """Return the index at which a value is loaded from an array."""
+    if isinstance(value, Load) and value.buffer.space != "stack":
+        return value.index[0]
+    return None
+
+
+__all__ = ["group_reduction", "printed_on_grid"]
