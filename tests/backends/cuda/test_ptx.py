@@ -27,7 +27,7 @@ from relgraph.backends.cuda import (
 )
 from relgraph.backends.cuda.arrays import Pool
 from relgraph.backends.cuda.program import FUSION, CudaProgram
-from relgraph.backends.cuda.rows_source import Shape
+from relgraph.backends.cuda.launches import Shape
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.numpy.reductions import log_softmax, logsumexp, softmax

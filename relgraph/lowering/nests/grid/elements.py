@@ -55,7 +55,8 @@ class GridElements(GridNest):
                     self.compute_all(b.add(first, lane.index))
         with b.loop(b.mul(VECTORS, lanes), ELEMENTS, level="grid") as loop:
             for k, at in self.places(loop.index).items():
-                self.load(k, at)
+                if self.arrays[k].spans[-1]:
+                    self.load(k, at)
             self.compute_all(loop.index)
         integers = (ELEMENTS, VECTORS, *self.sizes)
         return self.finish(name, integers, [x.buffer for x in self.stored])
