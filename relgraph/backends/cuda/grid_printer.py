@@ -15,6 +15,8 @@ from relgraph.backends.cuda.primitives import group_reduce, load, store
 from relgraph.backends.cuda.source import Text
 from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.loops.nodes import (
+    Atomic,
+    Barrier,
     Body,
     Buffer,
     Carry,
@@ -25,21 +27,24 @@ from relgraph.lowering.loops.nodes import (
     Load,
     Loop,
     Op,
+    Prefix,
     Scalar,
     Statement,
     Store,
     Var,
+    buffers_of,
 )
 from relgraph.ops.elementwise import add, maximum, multiply
 
-_JOINED = {add: "value + other", multiply: "value * other"}
+_JOINED = {add: "{0} + {1}", multiply: "{0} * {1}"}
+BARRIER = "cuda.syncthreads()"
 
 
 def printed_on_grid(
     function: Function,
     threads: int,
     held: int = 0,
-    wide: bool = False,
+    indices: str = "uint32",
     constants: Collection[Buffer] = (),
 ) -> Text:
     """Return a function as a kernel.
@@ -52,14 +57,13 @@ def printed_on_grid(
         The threads of a group, or of a block if there are no groups.
     held : int
         The most iterations of a loop of level "held" that a thread runs.
-    wide : bool
-        Whether indices need 64 bits.
+    indices : {"uint32", "uint64", "int64"}
+        The dtype of indices: the last one where they may be negative.
     constants : collection of Buffer
         The arrays whose elements are parameters of the kernel.
     """
-    kind = "uint64" if wide else "uint32"
     text = Text()
-    text.parameters = [(x.name, kind) for x in function.integers]
+    text.parameters = [(x.name, indices) for x in function.integers]
     for b in function.arrays:
         if b in constants:
             (count,) = b.shape
@@ -67,27 +71,32 @@ def printed_on_grid(
             text.parameters += [(f"{b.name}_{k}", b.dtype) for k in range(count.value)]
         else:
             text.parameters.append((name_of(b), f"{b.dtype}[::1]"))
-    _GridPrinter(text, threads, held, wide, constants).body(function.body)
+    shared = [b for b in buffers_of(function.body) if b.space == "shared"]
+    for b in sorted(shared, key=name_of):
+        sizes = ", ".join([str(n.value) for n in b.shape if isinstance(n, Const)])
+        dtype = "int8" if b.dtype == "bool" else b.dtype
+        text.line(f"{name_of(b)} = cuda.shared.array(({sizes}), {dtype})")
+    _GridPrinter(text, threads, held, indices, constants).body(function.body)
     return text
 
 
-def group_reduction(op: GraphOp, dtype: str, threads: int) -> object:
-    """Return the kernel function that combines the values of a group's threads."""
-    text = _JOINED.get(op)
-    if text is None:
-        test = f"value {'>' if op is maximum else '<'} other"
+def _combined(op: GraphOp, dtype: str, one: str, other: str) -> str:
+    """Write two values of threads as one."""
+    text = _JOINED.get(op, "").format(one, other)
+    if not text:
+        test = f"{one} {'>' if op is maximum else '<'} {other}"
         if dtype.startswith("float"):
-            test = f"({test}) | (value != value)"  # NaN stays
-        text = f"cuda.selp({test}, value, other)"
-    return group_reduce(f"{dtype}({text})", dtype, threads)
+            test = f"({test}) | ({one} != {one})"  # NaN stays
+        text = f"cuda.selp({test}, {one}, {other})"
+    return f"{dtype}({text})"
 
 
 class _GridPrinter(Printer):
     def __init__(
-        self, text: Text, threads: int, held: int, wide: bool, constants: Collection[Buffer]
+        self, text: Text, threads: int, held: int, indices: str, constants: Collection[Buffer]
     ) -> None:
         super().__init__(text)
-        self.index = "windex" if wide else "uindex"
+        self.index = {"uint32": "uindex", "uint64": "windex"}.get(indices, indices)
         self.threads = threads
         self.held = held
         self.constants = constants
@@ -105,7 +114,7 @@ class _GridPrinter(Printer):
     def body(self, body: Body) -> None:
         stores: list[Store] = []
         for s in body:
-            if self.alone and isinstance(s, Store) and s.buffer.space != "stack":
+            if self.alone and isinstance(s, Store) and s.buffer.space == "argument":
                 stores.append(s)
                 continue
             self._stored(stores)
@@ -124,7 +133,8 @@ class _GridPrinter(Printer):
     def statement(self, s: Statement) -> None:
         if isinstance(s, Join):
             name = f"join_{s.op.name}_{s.var.dtype}"
-            self.text.names[name] = group_reduction(s.op, s.var.dtype, self.threads)
+            joined = _combined(s.op, s.var.dtype, "value", "other")
+            self.text.names[name] = group_reduce(joined, s.var.dtype, self.threads)
             value = self.scalar(s.value)
             self.text.line(f"{self.bind(s.var)} = {name}({value})")
         elif isinstance(s, Store) and s.buffer.space == "stack":
@@ -133,21 +143,59 @@ class _GridPrinter(Printer):
         elif isinstance(s, Store):
             with self._guarded():
                 super().statement(s)
+        elif isinstance(s, Barrier):
+            self.text.line(BARRIER)
+        elif isinstance(s, Prefix):
+            self._prefix(s)
+        elif isinstance(s, Atomic):
+            at, value = self.scalar(s.index[0]), self.scalar(s.value)
+            self.text.line(f"cuda.atomic.add({name_of(s.buffer)}, {at}, {value})")
         else:
             super().statement(s)
 
+    def _prefix(self, s: Prefix) -> None:
+        """Write an exchange that takes log2(threads) steps (Hillis and Steele 1986)."""
+        dtype, line = s.value.dtype, self.text.line
+        array, thread = f"PREFIX_{dtype}", "cuda.threadIdx.x"
+        self.text.lines.insert(0, f"    {array} = cuda.shared.array({self.threads}, {dtype})")
+        value, start = self.scalar(s.value), self.scalar(s.start)
+        line(f"{array}[{thread}] = {value}")
+        line(BARRIER)
+        step = 1
+        while step < self.threads:
+            line(f"other = {array}[cuda.selp({thread} >= {step}, {thread} - {step}, {thread})]")
+            line(f"own = {array}[{thread}]")
+            line(BARRIER)
+            self.text.open(f"if {thread} >= {step}:")
+            line(f"{array}[{thread}] = {_combined(s.op, dtype, 'other', 'own')}")
+            self.text.close()
+            line(BARRIER)
+            step *= 2
+        before = self.bind(s.before)
+        line(f"{before} = {start}")
+        self.text.open(f"if {thread} > 0:")
+        line(f"own = {array}[{thread} - 1]")
+        line(f"{before} = {_combined(s.op, dtype, start, 'own')}")
+        self.text.close()
+        line(f"own = {array}[{self.threads - 1}]")
+        line(f"{self.bind(s.after)} = {_combined(s.op, dtype, start, 'own')}")
+        line(BARRIER)
+
     def element(self, buffer: Buffer, at: Sequence[Scalar]) -> str:
         if buffer.space == "stack":
-            (i,) = at
-            if isinstance(i, Const):
-                return f"{buffer.name}_{i.text}"
+            if len(at) == 1 and isinstance(at[0], Const):
+                return f"{buffer.name}_{at[0].text}"
             return f"{buffer.name}{self.suffix}"
+        if buffer.space == "shared":
+            return f"{name_of(buffer)}[{', '.join(map(self.number, at))}]"
         if buffer in self.constants:
             (i,) = at
             assert isinstance(i, Const)
             return f"{buffer.name}_{i.text}"
         (i,) = at
-        return f"{name_of(buffer)}[{self.number(i)}]"
+        place = self.number(i)
+        # An unsigned index is not looked at for being negative.
+        return f"{name_of(buffer)}[{f'windex({place})' if self.index == 'int64' else place}]"
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -163,6 +211,7 @@ class _GridPrinter(Printer):
     def loop(self, s: Loop) -> None:
         block, thread = "cuda.blockIdx.x", "cuda.threadIdx.x"
         low = self.number(s.low)
+        alone = self.alone
         if s.level == "grid":
             first = f"{block} * {self.threads} + {thread}"
             first = first if low == "0" else f"{low} + {first}"
@@ -171,19 +220,36 @@ class _GridPrinter(Printer):
             self.alone = True
             first = f"{block} * cuda.blockDim.y + cuda.threadIdx.y"
             self.iterate(s, first, "cuda.gridDim.x * cuda.blockDim.y")
+        elif s.level in ("group", "held", "steps"):
             self.alone = False
-        elif s.level == "group":
-            alone, self.alone = self.alone, False
-            self.iterate(s, thread if low == "0" else f"{low} + {thread}", f"{self.threads}")
-            self.alone = alone
-        elif s.level == "held":
-            alone, self.alone = self.alone, False
-            self._held(s)
-            self.alone = alone
+            if s.level == "group":
+                self.iterate(s, thread if low == "0" else f"{low} + {thread}", f"{self.threads}")
+            elif s.level == "held":
+                self._held(s)
+            else:
+                self._steps(s, low)
+        elif s.level == "blocks":
+            self.iterate(s, block, "cuda.gridDim.x")
+        elif s.level in ("x", "y"):
+            self.iterate(s, f"cuda.threadIdx.{s.level}", f"cuda.blockDim.{s.level}")
         elif s.level == "lanes":
             self._lanes(s)
         else:
-            self.iterate(s, low, "1")
+            self.iterate(s, low, f"{s.step}")
+        self.alone = alone
+
+    def _steps(self, s: Loop, low: str) -> None:
+        """Write as many iterations for all threads."""
+        high = self.scalar(s.high)
+        self.start(s.carried)
+        index = self.bind(s.index)
+        self.text.line(f"{index}_0 = {self.index}({low})")
+        self.text.open(f"while {index}_0 < {high}:")
+        self.text.line(f"{index} = {self.index}({index}_0 + cuda.threadIdx.x)")
+        self.body(s.body)
+        self.step(s.carried)
+        self.text.line(f"{index}_0 = {self.index}({index}_0 + {self.threads})")
+        self.text.close()
 
     def _held(self, s: Loop) -> None:
         """Write out the iterations that a thread may run; what others compute is not used."""
@@ -224,7 +290,7 @@ class _GridPrinter(Printer):
                 elif x in loaded:
                     assert isinstance(x, Let)
                     self.bind(x.var)
-                elif isinstance(x, Store) and x.buffer.space != "stack" and x.index[0] in bases:
+                elif isinstance(x, Store) and x.buffer.space == "argument" and x.index[0] in bases:
                     stored.setdefault(x, []).append(self.scalar(x.value))
                 else:
                     self.body((x,))
@@ -272,4 +338,4 @@ def _at(value: Scalar) -> Scalar | None:
     return None
 
 
-__all__ = ["group_reduction", "printed_on_grid"]
+__all__ = ["printed_on_grid"]

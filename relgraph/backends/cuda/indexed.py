@@ -10,12 +10,14 @@ import numpy as np
 
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.grid_printer import printed_on_grid
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.libraries import cupy, from_cupy, on_stream, view
 from relgraph.backends.cuda.movement import strided_copy
 from relgraph.backends.cuda.primitives import geometry
 from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
+from relgraph.lowering.nests.grid import moves
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -33,14 +35,6 @@ def taken_axis(spec: tuple[tuple[Any, ...], ...]) -> int | None:
     return kinds.index("array")
 
 
-def _read_place(text: Text) -> None:
-    """Write the statements that read the index for element ``e``, which may be negative."""
-    text.line("q = e // inner")
-    text.line("outer = q // count")
-    text.line("place = int64(places[windex(q - outer * count)])")
-    text.line("place = cuda.selp(place < 0, place + size, place)")
-
-
 def masked_axes(spec: tuple[tuple[Any, ...], ...]) -> tuple[int, int] | None:
     """Return the range of axes of a key's only mask, as start and stop; None for other keys."""
     masks = [entry for entry in spec if entry[0] == "mask"]
@@ -52,24 +46,8 @@ def masked_axes(spec: tuple[tuple[Any, ...], ...]) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=64)
 def gather_text(dtype: str, index: str, threads: int) -> Text:
-    """Write the kernel of a gather along an axis.
-
-    Its parameters are the number of results, of indices, of elements along the axis and after it,
-    a flag that an index out of range sets, and the arrays.
-    """
-    text = Text()
-    text.parameters = [(name, "int64") for name in ("n", "count", "size", "inner")]
-    text.parameters += [("flag", "int32[::1]"), ("x", f"{dtype}[::1]")]
-    text.parameters += [("places", f"{index}[::1]"), ("o", f"{dtype}[::1]")]
-    with text.each("e", "n", threads):
-        _read_place(text)
-        text.open("if (place >= 0) & (place < size):")
-        text.line("o[windex(e)] = x[windex((outer * size + place) * inner + e - q * inner)]")
-        text.close()
-        text.open("else:")
-        text.line("flag[0] = int32(1)")
-        text.close()
-    return text
+    """Return the kernel of a gather along an axis."""
+    return printed_on_grid(moves.gather(dtype, index), threads, indices="int64")
 
 
 def gather(run: Run, node: Variable, axis: int) -> DeviceArray:
@@ -152,48 +130,14 @@ def add_selected(run: Run, node: Variable, axes: tuple[int, int]) -> DeviceArray
 
 @lru_cache(maxsize=64)
 def scatter_text(dtype: str, threads: int) -> Text:
-    """Write the kernel that adds to rows of an array, in the order of the key.
-
-    Its parameters are the number of elements to change, of distinct indices, of updates, of
-    elements along the axis and after it; the distinct indices, and the first update of each; the
-    updates, sorted by index; the values; and the result.
-    """
-    text = Text()
-    names = ("n", "changed", "count", "size", "inner")
-    text.parameters = [(name, "int64") for name in names]
-    text.parameters += [("places", "int64[::1]"), ("starts", "int64[::1]"), ("order", "int64[::1]")]
-    text.parameters += [("v", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
-    with text.each("e", "n", threads):
-        text.line("q = e // inner")
-        text.line("outer = q // changed")
-        text.line("k = q - outer * changed")
-        text.line("rest = e - q * inner")
-        text.line("target = (outer * size + places[windex(k)]) * inner + rest")
-        text.line("total = o[windex(target)]")
-        text.open("for u in range(starts[windex(k)], starts[windex(k + 1)]):")
-        text.line("source = (outer * count + order[windex(u)]) * inner + rest")
-        added = "total | v[windex(source)]" if dtype == "bool" else "total + v[windex(source)]"
-        text.line(f"total = {added}" if dtype == "bool" else f"total = {dtype}({added})")
-        text.close()
-        text.line("o[windex(target)] = total")
-    return text
+    """Return the kernel that adds to rows of an array, in the order of the key."""
+    return printed_on_grid(moves.scatter(dtype), threads, indices="int64")
 
 
 @lru_cache(maxsize=64)
 def atomic_text(dtype: str, index: str, threads: int) -> Text:
-    """Write the kernel that adds to rows of an array atomically, in no fixed order.
-
-    Its parameters are the number of values, of indices, of elements along the axis and after it,
-    and the arrays.
-    """
-    text = Text()
-    text.parameters = [(name, "int64") for name in ("n", "count", "size", "inner")]
-    text.parameters += [("places", f"{index}[::1]"), ("v", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
-    with text.each("e", "n", threads):
-        _read_place(text)
-        text.line("target = (outer * size + place) * inner + e - q * inner")
-        text.line("cuda.atomic.add(o, target, v[windex(e)])")
-    return text
+    """Return the kernel that adds to rows of an array atomically, in no fixed order."""
+    return printed_on_grid(moves.atomic_scatter(dtype, index), threads, indices="int64")
 
 
 ATOMIC = frozenset({"float32", "float64", "int32", "int64", "uint32", "uint64"})

@@ -120,24 +120,29 @@ def constants_of(nest: GridNest) -> Collection[Buffer]:
     return nest.slots.values() if are_parameters(nest.structure.slot_counts()) else ()
 
 
+def indices(wide: bool) -> str:
+    """Return the dtype of indices; with ``wide`` there are 2**31 elements or more."""
+    return "uint64" if wide else "uint32"
+
+
 @lru_cache(maxsize=1024)
 def map_text(structure: Structure, wide: bool, threads: int) -> Text:
     """Return the kernel of a structure without reductions."""
     nest = GridElements(structure)
-    return printed_on_grid(nest.kernel("NAME"), threads, 0, wide, constants_of(nest))
+    return printed_on_grid(nest.kernel("NAME"), threads, 0, indices(wide), constants_of(nest))
 
 
 @lru_cache(maxsize=1024)
 def fold_text(structure: Structure, wide: bool, threads: int) -> Text:
     """Return the first pass of a structure with reductions."""
     nest = GridReductions(structure)
-    return printed_on_grid(nest.kernel("NAME"), threads, 0, wide, constants_of(nest))
+    return printed_on_grid(nest.kernel("NAME"), threads, 0, indices(wide), constants_of(nest))
 
 
 @lru_cache(maxsize=256)
 def second_text(folds: tuple[Fold, ...], threads: int) -> Text:
     """Return the second pass of reductions."""
-    return printed_on_grid(second_pass(folds, "NAME"), threads, 0, True)
+    return printed_on_grid(second_pass(folds, "NAME"), threads, 0, "uint64")
 
 
 @lru_cache(maxsize=1024)
@@ -146,7 +151,9 @@ def row_text(structure: Structure, shape: Shape, unread: frozenset[int]) -> Text
     capacity = shape.threads * shape.vectors * shape.lanes
     nest = GridRows(structure, shape.lanes, capacity, unread)
     function = nest.kernel("NAME")
-    return printed_on_grid(function, shape.threads, shape.vectors, shape.wide, constants_of(nest))
+    return printed_on_grid(
+        function, shape.threads, shape.vectors, indices(shape.wide), constants_of(nest)
+    )
 
 
 @dataclass(frozen=True)

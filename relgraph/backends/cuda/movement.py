@@ -12,9 +12,11 @@ import numpy as np
 
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, Foreign, flat_of
-from relgraph.backends.cuda.launches import NARROW, blocks, compiled
+from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.launches import NARROW, blocks, compiled, indices
 from relgraph.backends.cuda.primitives import geometry
 from relgraph.backends.cuda.source import Text
+from relgraph.lowering.nests.grid import moves
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -24,68 +26,14 @@ Dims = list[tuple[int, int, int]]  # the size and both strides of each axis, in 
 
 @lru_cache(maxsize=256)
 def copy_text(dtype: str, ndim: int, wide: bool, threads: int) -> Text:
-    """Write the kernel that copies one strided array to another.
-
-    Its parameters are the number of elements, the offset of the first element in each array, the
-    size and both strides of each axis, and the arrays.
-    """
-    text = Text()
-    text.parameters = [("n", "uint64" if wide else "uint32"), ("a", "int64"), ("b", "int64")]
-    for g in range(ndim):
-        text.parameters += [(f"n{g}", "uint64" if wide else "uint32")]
-        text.parameters += [(f"s{g}", "int64"), (f"d{g}", "int64")]
-    text.parameters += [("x", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
-    index = "windex" if wide else "uindex"
-    with text.each("e", "n", threads, index):
-        text.line("source = a")
-        text.line("target = b")
-        text.line("rest = e")
-        for g in reversed(range(ndim)):
-            text.line(f"q = {index}(rest // n{g})")
-            text.line(f"i = int64(rest - q * n{g})")
-            text.line(f"source = int64(source + i * s{g})")
-            text.line(f"target = int64(target + i * d{g})")
-            text.line("rest = q")
-        text.line("o[windex(target)] = x[windex(source)]")
-    return text
+    """Return the kernel that copies one strided array to another."""
+    return printed_on_grid(moves.copy(dtype, ndim), threads, indices=indices(wide))
 
 
 @lru_cache(maxsize=64)
-def transpose_text(dtype: str, tile: int, rows: int) -> Text:
-    """Write the kernel that transposes matrices through tiles in shared memory.
-
-    Its parameters are the number of matrices, the rows and columns of a result, the offset of the
-    first element of the source, the source's strides of matrices and of columns, and the arrays.
-    """
-    text = Text()
-    text.parameters = [(name, "int64") for name in ("count", "n0", "n1", "a", "matrix", "column")]
-    text.parameters += [("x", f"{dtype}[::1]"), ("o", f"{dtype}[::1]")]
-    number = "int8" if dtype == "bool" else dtype
-    text.line(f"tile = cuda.shared.array(({tile}, {tile + 1}), {number})")
-    text.line(f"across = (n1 + {tile - 1}) // {tile}")
-    text.line(f"tiles = (n0 + {tile - 1}) // {tile} * across")
-    text.line("t = int64(cuda.threadIdx.x)")
-    text.line("block = int64(cuda.blockIdx.x)")
-    text.open("while block < tiles * count:")
-    text.line("b = block // tiles")
-    text.line("down = block % tiles // across")
-    text.line(f"i = down * {tile}")
-    text.line(f"j = (block % tiles - down * across) * {tile}")
-    text.open(f"for k in range(cuda.threadIdx.y, {tile}, {rows}):")
-    text.open("if (i + t < n0) & (j + k < n1):")
-    text.line("tile[k, t] = x[windex(a + b * matrix + (j + k) * column + i + t)]")
-    text.close()
-    text.close()
-    text.line("cuda.syncthreads()")
-    text.open(f"for k in range(cuda.threadIdx.y, {tile}, {rows}):")
-    text.open("if (i + k < n0) & (j + t < n1):")
-    text.line("o[windex((b * n0 + i + k) * n1 + j + t)] = tile[t, k]")
-    text.close()
-    text.close()
-    text.line("cuda.syncthreads()")
-    text.line("block = block + int64(cuda.gridDim.x)")
-    text.close()
-    return text
+def transpose_text(dtype: str, tile: int) -> Text:
+    """Return the kernel that transposes matrices through tiles in shared memory."""
+    return printed_on_grid(moves.transpose(dtype, tile), tile, indices="int64")
 
 
 def merged_dims(dims: Dims) -> Dims:
@@ -137,13 +85,15 @@ def copy_strided(run: Run, move: Move) -> None:
         _transpose(run, move, dims)
         return
     threads = geometry().threads
-    text = copy_text(move.dtype.name, len(dims), n >= NARROW, threads)
-    numbers = [number for axis in dims for number in axis]
+    numbers = [move.source_offset, move.target_offset, *[x for axis in dims for x in axis]]
+    wide = max(n, move.source.size, move.target.size) >= NARROW
+    if not adapter.simulated():  # sums of numbers without a sign wrap around to the offset
+        numbers = [x % (1 << (64 if wide else 32)) for x in numbers]
     run.launch(
-        compiled(text),
+        compiled(copy_text(move.dtype.name, len(dims), wide, threads)),
         (blocks(n, threads),),
         (threads,),
-        [n, move.source_offset, move.target_offset, *numbers, move.source, move.target],
+        [n, *numbers, move.source, move.target],
     )
 
 
@@ -163,7 +113,7 @@ def _transpose(run: Run, move: Move, dims: Dims) -> None:
     tile, rows = (4, 2) if adapter.simulated() else (32, 8)
     tiles = -(-n0 // tile) * -(-n1 // tile) * count
     run.launch(
-        compiled(transpose_text(move.dtype.name, tile, rows)),
+        compiled(transpose_text(move.dtype.name, tile)),
         (blocks(tiles, 1),),
         (tile, rows),
         [count, n0, n1, move.source_offset, matrix, column, move.source, move.target],

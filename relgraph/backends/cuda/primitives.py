@@ -264,7 +264,7 @@ def group_reduce(joined: str, dtype: str, threads: int) -> Any:
     two; if it is more than a warp, it must be a whole block, all of whose threads make the call.
     Every thread gets the result.
     """
-    if adapter.simulated():
+    if adapter.simulated() and threads > 1:
         text = _SHARED.format(threads=threads, dtype=dtype, joined=joined)
         return synchronising(f"shared_{dtype}_{threads}", text)
     wire = "int64" if dtype == "uint64" else dtype

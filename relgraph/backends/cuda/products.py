@@ -14,12 +14,13 @@ import numpy as np
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
+from relgraph.backends.cuda.grid_printer import printed_on_grid
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.libraries import cupy, on_stream, view
 from relgraph.backends.cuda.movement import strided_copy
 from relgraph.backends.cuda.source import Text
-from relgraph.backends.cuda.templates import convert
 from relgraph.ir.node import Variable
+from relgraph.lowering.nests.grid import products as nests
 
 if TYPE_CHECKING:
     from relgraph.backends.cuda.program import Run
@@ -80,51 +81,5 @@ def _whole(run: Run, x: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
 
 @lru_cache(maxsize=64)
 def product_text(left: str, right: str, result: str, tile: int) -> Text:
-    """Write the kernel of a matrix product, tile by tile through shared memory.
-
-    Its parameters are the number of products, the rows, the inner size and the columns, the strides
-    between the matrices of both operands, and the arrays.
-    """
-    total = {"float32": "float32", "float64": "float64", "uint64": "uint64"}.get(result, "int64")
-    kind = np.dtype(total)
-    text = Text()
-    text.parameters = [(name, "int64") for name in ("count", "n", "m", "p", "sx", "sy")]
-    text.parameters += [("x", f"{left}[::1]"), ("y", f"{right}[::1]"), ("o", f"{result}[::1]")]
-    text.line(f"a = cuda.shared.array(({tile}, {tile}), {total})")
-    text.line(f"b = cuda.shared.array(({tile}, {tile}), {total})")
-    text.line("tx = int64(cuda.threadIdx.x)")
-    text.line("ty = int64(cuda.threadIdx.y)")
-    text.line(f"across = (p + {tile - 1}) // {tile}")
-    text.line(f"tiles = (n + {tile - 1}) // {tile} * across")
-    text.line("block = int64(cuda.blockIdx.x)")
-    text.open("while block < tiles * count:")
-    text.line("z = block // tiles")
-    text.line(f"i = block % tiles // across * {tile} + ty")
-    text.line(f"j = block % tiles % across * {tile} + tx")
-    text.line(f"total = {total}(0)")
-    text.line("first = int64(0)")
-    text.open("while first < m:")
-    text.line(f"a[ty, tx] = {total}(0)")
-    text.line(f"b[ty, tx] = {total}(0)")
-    text.open("if (i < n) & (first + tx < m):")
-    value = convert("x[windex(z * sx + i * m + first + tx)]", np.dtype(left), kind)
-    text.line(f"a[ty, tx] = {value}")
-    text.close()
-    text.open("if (first + ty < m) & (j < p):")
-    value = convert("y[windex(z * sy + (first + ty) * p + j)]", np.dtype(right), kind)
-    text.line(f"b[ty, tx] = {value}")
-    text.close()
-    text.line("cuda.syncthreads()")
-    text.open(f"for q in range({tile}):")
-    text.line(f"total = {total}(total + a[ty, q] * b[q, tx])")
-    text.close()
-    text.line("cuda.syncthreads()")
-    text.line(f"first = first + {tile}")
-    text.close()
-    text.open("if (i < n) & (j < p):")
-    final = "total != 0" if result == "bool" else f"{result}(total)"
-    text.line(f"o[windex(z * n * p + i * p + j)] = {final}")
-    text.close()
-    text.line("block = block + int64(cuda.gridDim.x)")
-    text.close()
-    return text
+    """Return the kernel of products of matrices."""
+    return printed_on_grid(nests.product(left, right, result, tile), tile, indices="int64")

@@ -20,6 +20,7 @@ from relgraph.lowering.loops.nodes import (
     Load,
     Loop,
     Op,
+    Prefix,
     Result,
     Scalar,
     Statement,
@@ -263,7 +264,8 @@ class Builder:
         """Write a ``for`` loop; values start as ``starts`` and go on as ``region.next``."""
         variables = [self.fresh("c", x.dtype) for x in starts]
         region = Region(self.fresh(name), variables, apart)
-        self.ranges.index(region.index, low, high)
+        if level != "steps":
+            self.ranges.index(region.index, low, high)
         statements: list[Statement] = []
         with self._block(statements):
             yield region
@@ -276,6 +278,12 @@ class Builder:
         variable = self.fresh("j", value.dtype)
         self.write(Join(variable, value, op))
         return variable
+
+    def prefix(self, value: Scalar, start: Scalar, op: GraphOp) -> tuple[Scalar, Scalar]:
+        """Return what the threads before this one have, and what all have; see ``Prefix``."""
+        before, after = self.fresh("j", value.dtype), self.fresh("j", value.dtype)
+        self.write(Prefix(before, after, value, start, op))
+        return before, after
 
     def loop_while(self, starts: Sequence[Scalar], head: Any, body: Any) -> list[Scalar]:
         """Write a ``while`` loop, and return the last values.

@@ -18,6 +18,7 @@ from relgraph.lowering.loops.nodes import (
     Address,
     Alias,
     Allocate,
+    Atomic,
     Body,
     Buffer,
     Call,
@@ -32,6 +33,7 @@ from relgraph.lowering.loops.nodes import (
     Load,
     Loop,
     Op,
+    Prefix,
     Scalar,
     Statement,
     Store,
@@ -112,9 +114,16 @@ class _Run:
     def statement(self, s: Statement, values: Values) -> None:
         if isinstance(s, Let | Join):
             values[s.var] = self.value(s.value, values)
+        elif isinstance(s, Prefix):
+            start, value = self.value(s.start, values), self.value(s.value, values)
+            values[s.before], values[s.after] = start, s.op.perform(start, value)
         elif isinstance(s, Store):
             value = self.value(s.value, values)
             self.array(s.buffer)[self.place(s.buffer, s.index, values)] = value
+        elif isinstance(s, Atomic):
+            self.array(s.buffer)[self.place(s.buffer, s.index, values)] += self.value(
+                s.value, values
+            )
         elif isinstance(s, Stream):
             *first, last = self.place(s.buffer, s.index, values)
             count = self.value(s.count, values)

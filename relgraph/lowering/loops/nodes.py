@@ -150,10 +150,11 @@ class Buffer(Node):
         Its name in the function, and the dtype of its elements.
     shape : tuple of Scalar
         Its sizes.
-    space : {"argument", "stack", "bound"}
+    space : {"argument", "stack", "shared", "bound"}
         Where it is.  One on the stack has a constant shape and no value before it is written to.
-        On a GPU it is that of a thread; if a loop of level "held" fills it, each thread of a group
-        has the elements of its own iterations.  ``Alias`` and ``Allocate`` bind buffers.
+        On a GPU it is that of a thread; if a loop of level "held", or of levels "y" and "x", fills
+        it, each thread has the elements of its own iterations.  The threads of a block have a
+        shared one together.  ``Alias`` and ``Allocate`` bind buffers.
     strides : tuple of Scalar
         The bytes from one element to the next along each axis; empty for row-major order.
     """
@@ -240,10 +241,14 @@ class Loop(Statement):
       its stores, which the first one makes.
     - "group": the threads of a group, each one some of them.
     - "held": the same, for a constant number of iterations each, whose values stay in registers.
+    - "steps": the same, all threads as many: the index may be beyond the end, by less than there
+      are threads.
     - "lanes": each thread all of them, a constant number; what they read or write one after another
       is one vector.
+    - "blocks": the blocks of a grid, each one some of them; "y" and "x": the threads of a block,
+      along either of its axes.
 
-    The meaning is that of groups of one thread.
+    The meaning is that of groups, and of blocks, of one thread.
     """
 
     __slots__ = ("apart", "body", "carried", "high", "index", "level", "low", "step")
@@ -272,7 +277,38 @@ class Join(Statement):
     op: GraphOp
 
 
-LEVELS = ("", "grid", "rows", "group", "held", "lanes")
+class Prefix(Statement):
+    """Binds variables to ``start`` combined with values of the threads of a group, by an op.
+
+    ``before`` gets those of the threads before this one, and ``after`` those of all threads.
+    """
+
+    __slots__ = ("after", "before", "op", "start", "value")
+    fields = ("before", "after", "value", "start", "op")
+    before: Var
+    after: Var
+    value: Scalar
+    start: Scalar
+    op: GraphOp
+
+
+class Barrier(Statement):
+    """Lets a thread go on when all threads of its block are there."""
+
+    __slots__ = ()
+
+
+class Atomic(Statement):
+    """Adds to an element, to which other iterations may add at the same time."""
+
+    __slots__ = ("buffer", "index", "value")
+    fields = ("buffer", "index", "value")
+    buffer: Buffer
+    index: tuple[Scalar, ...]
+    value: Scalar
+
+
+LEVELS = ("", "grid", "rows", "group", "held", "steps", "lanes", "blocks", "y", "x")
 
 
 class While(Statement):
@@ -465,8 +501,8 @@ def index(value: int | Scalar) -> Scalar:
 
 
 __all__ = [
-    "LEVELS", "PRIMITIVES", "START", "STOP", "Address", "Alias", "Allocate", "Body", "Buffer",
-    "Call", "Carry", "Const", "Function", "If", "Join", "Launch", "Leave", "Let", "Load", "Loop",
-    "Node", "Op", "Result", "Scalar", "Statement", "Store", "Stream", "Var", "While", "buffers_of",
-    "const", "index",
+    "LEVELS", "PRIMITIVES", "START", "STOP", "Address", "Alias", "Allocate", "Atomic", "Barrier",
+    "Body", "Buffer", "Call", "Carry", "Const", "Function", "If", "Join", "Launch", "Leave", "Let",
+    "Load", "Loop", "Node", "Op", "Prefix", "Result", "Scalar", "Statement", "Store", "Stream",
+    "Var", "While", "buffers_of", "const", "index",
 ]  # fmt: skip

@@ -12,6 +12,8 @@ from relgraph.lowering.loops.nodes import (
     Address,
     Alias,
     Allocate,
+    Atomic,
+    Barrier,
     Body,
     Buffer,
     Call,
@@ -26,6 +28,7 @@ from relgraph.lowering.loops.nodes import (
     Loop,
     Node,
     Op,
+    Prefix,
     Scalar,
     Statement,
     Store,
@@ -96,6 +99,13 @@ class _Text:
             yield f"{s.var.name} = {self.scalar(s.value)}"
         elif isinstance(s, Join):
             yield f"{s.var.name} = join_{s.op.name}({self.scalar(s.value)})"
+        elif isinstance(s, Prefix):
+            values = f"{self.scalar(s.start)}, {self.scalar(s.value)}"
+            yield f"{s.before.name}, {s.after.name} = prefix_{s.op.name}({values})"
+        elif isinstance(s, Barrier):
+            yield "barrier()"
+        elif isinstance(s, Atomic):
+            yield f"atomic {self.element(s.buffer, s.index)} += {self.scalar(s.value)}"
         elif isinstance(s, Store):
             yield f"{self.element(s.buffer, s.index)} = {self.scalar(s.value)}"
         elif isinstance(s, Stream):

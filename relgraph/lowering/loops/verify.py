@@ -22,6 +22,8 @@ from relgraph.lowering.loops.nodes import (
     Address,
     Alias,
     Allocate,
+    Atomic,
+    Barrier,
     Body,
     Buffer,
     Call,
@@ -37,6 +39,7 @@ from relgraph.lowering.loops.nodes import (
     Loop,
     Node,
     Op,
+    Prefix,
     Scalar,
     Statement,
     Store,
@@ -140,6 +143,8 @@ class _Verifier:
                 self.bind(r.var, r.var.dtype, visible, s)
         elif isinstance(s, Call):
             self.call(s, visible)
+        elif isinstance(s, Prefix | Atomic | Barrier):
+            self.together(s, visible)
         elif isinstance(s, Leave):
             self.typed(s.test, "bool", visible, s)
         elif isinstance(s, Alias):
@@ -165,6 +170,19 @@ class _Verifier:
             self.values[s.var] = s.value
         elif s.op not in FOLDS:
             raise self.error("threads join values that no op of totals combines", s)
+
+    def together(self, s: Prefix | Atomic | Barrier, visible: set[Var]) -> None:
+        """Check what threads do together."""
+        if isinstance(s, Atomic):
+            self.element(s.buffer, s.index, visible, s)
+            self.typed(s.value, s.buffer.dtype, visible, s)
+        elif isinstance(s, Prefix):
+            for x in (s.value, s.start):
+                self.typed(x, s.before.dtype, visible, s)
+            for variable in (s.before, s.after):
+                self.bind(variable, s.value.dtype, visible, s)
+            if s.op not in FOLDS:
+                raise self.error("threads join values that no op of totals combines", s)
 
     def bind_buffer(self, buffer: Buffer, visible: set[Var], where: Node) -> None:
         """Check a buffer that a statement binds."""
@@ -254,7 +272,7 @@ class _Verifier:
 
     def element(self, buffer: Buffer, at: Sequence[Scalar], visible: set[Var], where: Node) -> None:
         """Check an index of a buffer."""
-        stack = buffer.space == "stack"
+        stack = buffer.space in ("stack", "shared")
         same = self.buffers.setdefault(buffer.name, buffer) if stack else buffer
         if same is not buffer or self.buffers.get(buffer.name) is not buffer:
             raise self.error(f"the buffer {buffer.name} is another one, or nowhere", where)
@@ -417,6 +435,8 @@ def _bound_in(body: Body) -> Iterator[Var]:
             yield from [c.var for c in s.carried]
         elif isinstance(s, If):
             yield from [r.var for r in s.results]
+        elif isinstance(s, Prefix):
+            yield from (s.before, s.after)
 
 
 def _reads(loop: Loop, variable: Var) -> int:

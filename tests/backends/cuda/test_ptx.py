@@ -171,7 +171,7 @@ def test_a_row_in_registers_is_read_once_and_written_once(function, dtype):
 
 
 def test_a_transpose_goes_through_shared_memory_without_conflicts():
-    text = compiled(movement.transpose_text("float32", 32, 8))
+    text = compiled(movement.transpose_text("float32", 32))
     assert re.search(rf"\.shared \.align 4 \.b8 \w+\[{32 * 33 * 4}\]", text)  # a padded tile
     for access in ("ld.shared.f32", "st.shared.f32", "ld.global.f32", "st.global.f32"):
         assert access in text
@@ -202,7 +202,7 @@ def texts_of_moves(dtype):
     """Return the kernels that move elements and multiply matrices, as a device launches them."""
     yield movement.copy_text(dtype, 3, False, 256)
     yield movement.copy_text(dtype, 2, True, 256)
-    yield movement.transpose_text(dtype, 32, 8)
+    yield movement.transpose_text(dtype, 32)
     yield indexed.gather_text(dtype, "int32", 256)
     yield indexed.scatter_text(dtype, 256)
     yield products.product_text(dtype, dtype, dtype, products.TILE)
