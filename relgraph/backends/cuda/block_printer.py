@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from relgraph.backends.cuda.loop_printer import Printer, kernel, name_of, size_of
-from relgraph.backends.cuda.source import Text
+from relgraph.backends.cuda.kernel_text import Text
+from relgraph.backends.cuda.loop_printer import BARRIER, Printer, kernel, name_of, size_of
 from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import (
     Body,
@@ -36,19 +37,11 @@ from relgraph.ops.elementwise import add, maximum, minimum, multiply
 
 WIDE = 32  # iterations for which the threads of a warp are faster than one; not measured
 SHARED = 48 << 10  # bytes of shared memory that every device has for a block
-BARRIER = "cuda.syncthreads()"
 
-# For each op of totals: the value of no terms, or None if the first value may be joined twice, and
-# the expression of two totals.
-_JOINS = {
-    "sum": ("0", "value + other"),
-    add: ("0", "value + other"),
-    multiply: ("1", "value * other"),
-    "max": (None, "value if value > other else other"),
-    "min": (None, "value if value < other else other"),
-    maximum: (None, "value if (value > other) | (value != value) else other"),
-    minimum: (None, "value if (value < other) | (value != value) else other"),
-}
+# The ops of totals, with the value of no terms; None if the first value may be joined twice.
+_NOTHING = {
+    "sum": "0", add: "0", multiply: "1", "max": None, "min": None, maximum: None, minimum: None
+}  # fmt: skip
 
 
 def printed_for_block(function: Function, threads: int) -> Text:
@@ -146,14 +139,15 @@ class _BlockPrinter(Printer):
             raise Unsupported
         if stores:
             self.barrier()
-        for c, (nothing, _) in zip(s.carried, known, strict=True):
-            start = self.scalar(c.start)
+        for c, op in zip(s.carried, known, strict=True):
+            start, nothing = self.scalar(c.start), _NOTHING[op]
             if nothing is not None:
                 start = f"{start} if cuda.threadIdx.x == 0 else {c.var.dtype}({nothing})"
             self.text.line(f"{c.var.name} = {start}")
         self.iterations(_nest(s))
-        for c, (_, join) in zip(s.carried, known, strict=True):
-            self.joined(c.var, join)
+        for c, op in zip(s.carried, known, strict=True):
+            value = self.joined(op, c.var.dtype, c.var.name, self.threads)
+            self.text.line(f"{c.var.name} = {value}")
         if stores:
             self.barrier()
 
@@ -180,35 +174,13 @@ class _BlockPrinter(Printer):
         line(f"{outer} = int64({outer} + {self.threads})")
         self.text.close()
 
-    def join(self, s: Loop, c: Carry) -> tuple[str | None, str] | None:
-        """Return how totals of two threads are joined, or None if they cannot be."""
+    def join(self, s: Loop, c: Carry) -> Any:
+        """Return the op that joins totals of two threads, or None if none does."""
         values = {x.var: x.value for x in s.body if isinstance(x, Let)}
         total = values.get(c.next) if isinstance(c.next, Var) else c.next
         if not isinstance(total, Op) or c.var.dtype not in ("float32", "float64", "int64"):
             return None
-        return _JOINS.get(total.op)
-
-    def joined(self, total: Var, join: str) -> None:
-        """Write the total of all threads, which join theirs in pairs, in a fixed order."""
-        dtype, line = total.dtype, self.text.line
-        array, own = f"TOTALS_{dtype}", f"TOTALS_{dtype}[cuda.threadIdx.x]"
-        shared = f"    {array} = cuda.shared.array({self.threads}, {dtype})"
-        if shared not in self.text.lines:
-            self.text.lines.insert(0, shared)
-        line(f"{own} = {total.name}")
-        line(f"half = int64({self.threads // 2})")
-        self.barrier()
-        self.text.open("while half > 0:")
-        self.text.open("if cuda.threadIdx.x < half:")
-        line(f"value = {own}")
-        line(f"other = {array}[cuda.threadIdx.x + half]")
-        line(f"{own} = {dtype}({join})")
-        self.text.close()
-        self.barrier()
-        line("half = int64(half // 2)")
-        self.text.close()
-        line(f"{total.name} = {array}[0]")
-        self.barrier()
+        return total.op if total.op in _NOTHING else None
 
 
 def _nest(s: Loop) -> list[Loop]:

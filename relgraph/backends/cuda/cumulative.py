@@ -16,10 +16,10 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.movement import Move, contiguous_strides, copy_strided, strided_copy
 from relgraph.backends.cuda.primitives import geometry
-from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.lowering.nests.grid import cumulative as nests
 from relgraph.lowering.nests.grid.totals import accumulator

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.launches import block_rows, blocks, compiled, refuse_nothing
 from relgraph.backends.cuda.primitives import geometry
-from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.lowering.nests.grid import extremes as nests
 from relgraph.ops.reductions import Argmax, reduced_axes

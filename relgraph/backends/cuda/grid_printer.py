@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from relgraph.backends.cuda.loop_printer import Printer, name_of
-from relgraph.backends.cuda.primitives import group_reduce, load, store
-from relgraph.backends.cuda.source import Text
-from relgraph.ir.op import Op as GraphOp
+from relgraph.backends.cuda.kernel_text import Text
+from relgraph.backends.cuda.loop_printer import BARRIER, Printer, combined, name_of
+from relgraph.backends.cuda.primitives import load, store
 from relgraph.lowering.loops.nodes import (
     Atomic,
     Barrier,
@@ -34,10 +33,6 @@ from relgraph.lowering.loops.nodes import (
     Var,
     buffers_of,
 )
-from relgraph.ops.elementwise import add, maximum, multiply
-
-_JOINED = {add: "{0} + {1}", multiply: "{0} * {1}"}
-BARRIER = "cuda.syncthreads()"
 
 
 def printed_on_grid(
@@ -78,17 +73,6 @@ def printed_on_grid(
         text.line(f"{name_of(b)} = cuda.shared.array(({sizes}), {dtype})")
     _GridPrinter(text, threads, held, indices, constants).body(function.body)
     return text
-
-
-def _combined(op: GraphOp, dtype: str, one: str, other: str) -> str:
-    """Write two values of threads as one."""
-    text = _JOINED.get(op, "").format(one, other)
-    if not text:
-        test = f"{one} {'>' if op is maximum else '<'} {other}"
-        if dtype.startswith("float"):
-            test = f"({test}) | ({one} != {one})"  # NaN stays
-        text = f"cuda.selp({test}, {one}, {other})"
-    return f"{dtype}({text})"
 
 
 class _GridPrinter(Printer):
@@ -132,11 +116,8 @@ class _GridPrinter(Printer):
 
     def statement(self, s: Statement) -> None:
         if isinstance(s, Join):
-            name = f"join_{s.op.name}_{s.var.dtype}"
-            joined = _combined(s.op, s.var.dtype, "value", "other")
-            self.text.names[name] = group_reduce(joined, s.var.dtype, self.threads)
-            value = self.scalar(s.value)
-            self.text.line(f"{self.bind(s.var)} = {name}({value})")
+            value = self.joined(s.op, s.var.dtype, self.scalar(s.value), self.threads)
+            self.text.line(f"{self.bind(s.var)} = {value}")
         elif isinstance(s, Store) and s.buffer.space == "stack":
             value = self.scalar(s.value)
             self.text.line(f"{self.element(s.buffer, s.index)} = {value}")
@@ -156,9 +137,10 @@ class _GridPrinter(Printer):
     def _prefix(self, s: Prefix) -> None:
         """Write an exchange that takes log2(threads) steps (Hillis and Steele 1986)."""
         dtype, line = s.value.dtype, self.text.line
-        array, thread = f"PREFIX_{dtype}", "cuda.threadIdx.x"
+        array, thread = f"PREFIX_{dtype}", "thread"
         self.text.lines.insert(0, f"    {array} = cuda.shared.array({self.threads}, {dtype})")
         value, start = self.scalar(s.value), self.scalar(s.start)
+        line(f"{thread} = int64(cuda.threadIdx.x)")
         line(f"{array}[{thread}] = {value}")
         line(BARRIER)
         step = 1
@@ -167,7 +149,7 @@ class _GridPrinter(Printer):
             line(f"own = {array}[{thread}]")
             line(BARRIER)
             self.text.open(f"if {thread} >= {step}:")
-            line(f"{array}[{thread}] = {_combined(s.op, dtype, 'other', 'own')}")
+            line(f"{array}[{thread}] = {combined(s.op, dtype, 'other', 'own')}")
             self.text.close()
             line(BARRIER)
             step *= 2
@@ -175,10 +157,10 @@ class _GridPrinter(Printer):
         line(f"{before} = {start}")
         self.text.open(f"if {thread} > 0:")
         line(f"own = {array}[{thread} - 1]")
-        line(f"{before} = {_combined(s.op, dtype, start, 'own')}")
+        line(f"{before} = {combined(s.op, dtype, start, 'own')}")
         self.text.close()
         line(f"own = {array}[{self.threads - 1}]")
-        line(f"{self.bind(s.after)} = {_combined(s.op, dtype, start, 'own')}")
+        line(f"{self.bind(s.after)} = {combined(s.op, dtype, start, 'own')}")
         line(BARRIER)
 
     def element(self, buffer: Buffer, at: Sequence[Scalar]) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 from relgraph.backends.base import OpCall
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.libraries import cupy, from_cupy, on_stream, view
 from relgraph.backends.cuda.movement import strided_copy
 from relgraph.backends.cuda.primitives import geometry
-from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.lowering.nests.grid import moves
 

@@ -14,8 +14,8 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.primitives import WARP, geometry, table
-from relgraph.backends.cuda.source import Text
 from relgraph.backends.failures import no_elements
 from relgraph.ir import forks
 from relgraph.ir.node import Variable

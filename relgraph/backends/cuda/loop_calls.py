@@ -15,10 +15,10 @@ import numpy as np
 
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.block_printer import printed_for_block
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.loop_printer import printed
 from relgraph.backends.cuda.primitives import geometry
-from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.ir.records import record
 from relgraph.lowering.loops.batches import batched

@@ -12,7 +12,8 @@ from math import prod
 
 import numpy as np
 
-from relgraph.backends.cuda.source import Text
+from relgraph.backends.cuda.kernel_text import Text
+from relgraph.backends.cuda.primitives import group_reduce
 from relgraph.backends.cuda.templates import expression, supported
 from relgraph.ir.node import apply, as_variable, make_input
 from relgraph.ir.op import Op as GraphOp
@@ -39,6 +40,7 @@ from relgraph.lowering.loops.nodes import (
 )
 from relgraph.lowering.loops.rules import Unsupported
 from relgraph.lowering.refs import Ref
+from relgraph.ops.elementwise import add, maximum, multiply
 
 # The expressions of the ops that graphs do not have.
 _PRIMITIVES = {
@@ -47,6 +49,7 @@ _PRIMITIVES = {
     "equal": "{0} == {1}", "and": "{0} & {1}", "or": "{0} | {1}", "not": "not {0}",
     "select": "{1} if {0} else {2}",
 }  # fmt: skip
+BARRIER = "cuda.syncthreads()"
 _SUMS = {"float64": "add({0}, {1})", "float32": "addf({0}, {1})"}
 
 
@@ -79,14 +82,24 @@ def printed(function: Function, threads: int = 0) -> Text:
     if not threads:
         printer.body(function.body)
         return text
-    *first, loop = function.body
+    *before, loop = function.body
     assert isinstance(loop, Loop)
     # The caller clears the status: a thread could clear what another one has set.
-    private = [s for s in first if not isinstance(s, Store) or s.buffer.space == "stack"]
+    private = [s for s in before if not isinstance(s, Store) or s.buffer.space == "stack"]
     printer.body(tuple(private))
-    with text.each(loop.index.name, printer.scalar(loop.high), threads):
-        printer.body(loop.body)
+    first = f"cuda.blockIdx.x * {threads} + cuda.threadIdx.x"
+    printer.iterate(loop, first, f"cuda.gridDim.x * {threads}")
     return text
+
+
+def combined(op: str | GraphOp, dtype: str, one: str, other: str) -> str:
+    """Return the expression of two totals of threads as one."""
+    if op in ("sum", add, multiply):
+        return f"{dtype}({one} {'*' if op is multiply else '+'} {other})"
+    test = f"{one} {'>' if op in ('max', maximum) else '<'} {other}"
+    if dtype.startswith("float"):
+        test = f"({test}) | ({one} != {one})"  # NaN stays
+    return f"{dtype}(cuda.selp({test}, {one}, {other}))"
 
 
 def kernel(function: Function) -> Text:
@@ -178,6 +191,12 @@ class Printer:
         self.step(s.carried)
         self.text.line(f"{index} = {self.index}({index} + {step})")
         self.text.close()
+
+    def joined(self, op: str | GraphOp, dtype: str, value: str, threads: int) -> str:
+        """Return the expression of a total of all threads of a group."""
+        name = f"join_{op if isinstance(op, str) else op.name}_{dtype}"
+        self.text.names[name] = group_reduce(combined(op, dtype, "value", "other"), dtype, threads)
+        return f"{name}({value})"
 
     def start(self, carried: Sequence[Carry]) -> None:
         """Write the first values."""
@@ -279,4 +298,4 @@ def _is_supported(op: GraphOp, dtypes: tuple[str, ...], last: object) -> bool:
     return supported(apply(op, (*operands[: len(dtypes) - len(constant)], *constant)))
 
 
-__all__ = ["Printer", "kernel", "name_of", "printed", "size_of"]
+__all__ = ["BARRIER", "Printer", "combined", "kernel", "name_of", "printed", "size_of"]

@@ -13,9 +13,9 @@ import numpy as np
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, Foreign, flat_of
 from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.launches import NARROW, blocks, compiled, indices
 from relgraph.backends.cuda.primitives import geometry
-from relgraph.backends.cuda.source import Text
 from relgraph.lowering.nests.grid import moves
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from relgraph.backends.base import OpCall
 from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import DeviceArray, flat_of
 from relgraph.backends.cuda.grid_printer import printed_on_grid
+from relgraph.backends.cuda.kernel_text import Text
 from relgraph.backends.cuda.launches import blocks, compiled
 from relgraph.backends.cuda.libraries import cupy, on_stream, view
 from relgraph.backends.cuda.movement import strided_copy
-from relgraph.backends.cuda.source import Text
 from relgraph.ir.node import Variable
 from relgraph.lowering.nests.grid import products as nests
 

@@ -1,10 +1,8 @@
-"""Parts of all kernel texts: statements, offsets, reductions and parameters."""
+"""The text of a kernel, line by line."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,15 +37,6 @@ class Text:
     def close(self) -> None:
         """End a block."""
         self.depth -= 1
-
-    @contextmanager
-    def each(self, name: str, count: str, threads: int, index: str = "int64") -> Iterator[None]:
-        """Write a loop over a range, whose numbers the threads of the grid share."""
-        self.line(f"{name} = {index}(cuda.blockIdx.x * {threads} + cuda.threadIdx.x)")
-        self.open(f"while {name} < {count}:")
-        yield
-        self.line(f"{name} = {index}({name} + cuda.gridDim.x * {threads})")
-        self.close()
 
     def module(self) -> tuple[str, str]:
         """Return the name of the kernel, which is a hash of its text, and its text."""
