@@ -26,8 +26,8 @@ from relgraph.backends.cuda import (
     products,
 )
 from relgraph.backends.cuda.arrays import Pool
-from relgraph.backends.cuda.program import FUSION, CudaProgram
 from relgraph.backends.cuda.launches import Shape
+from relgraph.backends.cuda.program import FUSION, CudaProgram
 from relgraph.backends.cuda.templates import supported
 from relgraph.ir.types import DTYPES, TensorType
 from relgraph.numpy.reductions import log_softmax, logsumexp, softmax
