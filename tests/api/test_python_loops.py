@@ -171,7 +171,14 @@ def windows(image, weights):
     return out
 
 
+def triangles(A):
+    for i in range(A.shape[0]):
+        A[i] += 0.1 * np.triu(A, 1)[:, i] + 0.2 * np.tril(A, -1)[i]
+    return A
+
+
 ONCE = {
+    "triangles": (triangles, [RNG.random((12, 12))]),
     "parts that neighbours fill": (waves, [*RNG.random((3, 9, 11)), RNG.random(12)]),
     "parts that overlap": (smoothed, [RNG.random(30)]),
     "rows that are read before and after": (exchanged, [RNG.random((13, 30))]),

@@ -33,6 +33,7 @@ from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum,
 from relgraph.ops.elementwise.row import TRANSCENDENTAL
 from relgraph.ops.indexing.index import Index as IndexOp
 from relgraph.ops.indexing.update import IndexUpdate
+from relgraph.ops.linalg.structured import Tril, Triu
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.reductions import Mean, Reduction, reduced_axes
 from relgraph.ops.shape import BroadcastTo, Dim, ExpandDims, Reshape, Squeeze
@@ -389,6 +390,26 @@ def _updated_element(
     return w.written(x.dtype, elements)
 
 
+# Triangles.
+
+
+def triangle(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
+    """Write a triangle of a matrix, or of each one of a batch, with zeros beside it."""
+    (x,) = operands
+    (k,) = node.op.params  # type: ignore[union-attr]
+    b, zero = w.builder, const(0, x.dtype)
+
+    def at(place: Index) -> Scalar:
+        *_, i, j = place
+        if isinstance(node.op, Triu):
+            beside = b.op("less", j, b.add(i, index(k)), dtype="bool")
+        else:
+            beside = b.op("less", b.add(i, index(k)), j, dtype="bool")
+        return b.op("select", beside, zero, x.at(place), dtype=x.dtype)
+
+    return w.element_by_element(x.dtype, x.shape, at, reads(x), 1 + getattr(x, "cost", 0))
+
+
 # Joins.
 
 
@@ -717,6 +738,8 @@ RULES: dict[type[GraphOp], Rule] = {
     IndexOp: indexed,
     Concatenate: joined,
     Stack: joined,
+    Tril: triangle,
+    Triu: triangle,
     Outer: outer,
     GetItem: lambda w, node, operands: operands[0][node.op.params[0]],  # type: ignore[union-attr]
 }
