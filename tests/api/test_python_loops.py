@@ -182,7 +182,10 @@ ONCE = {
     "parts that neighbours fill": (waves, [*RNG.random((3, 9, 11)), RNG.random(12)]),
     "parts that overlap": (smoothed, [RNG.random(30)]),
     "rows that are read before and after": (exchanged, [RNG.random((13, 30))]),
-    "sums over what is written": (products_of_parts, [RNG.random((9, 9)), RNG.random((9, 12))]),
+    "products with parts of the result": (
+        products_of_parts,
+        [RNG.random((9, 9)), RNG.random((9, 12))],
+    ),
     "windows": (windows, [RNG.random((16, 15, 3)), RNG.random((3, 3, 3, 7))]),
     "a total and an array": (running, [RNG.normal(size=40)]),
     "float32": (running, [RNG.normal(size=40).astype("float32")]),
@@ -300,7 +303,7 @@ def test_other_loops_run_as_in_python(name):
         "loops in a loop",
         "two arrays",
         "parts that neighbours fill",
-        "sums over what is written",
+        "products with parts of the result",
     ],
 )
 def test_arrays_are_written_in_place(name):

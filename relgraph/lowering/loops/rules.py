@@ -93,6 +93,8 @@ def rearranged(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Val
     """Write an op that moves elements of a written array: as NumPy moves their numbers."""
     x = operands[0]
     op: Any = node.op
+    if w.is_small(x.shape):
+        x = w.written_out(x)
     if not isinstance(x, Written) or len(operands) > 1:
         raise Unsupported
     numbers = np.asarray(op.perform(np.arange(x.elements.size).reshape(x.elements.shape)))

@@ -20,6 +20,22 @@ from relgraph.lowering.views import axes, is_view
 ROWS = 3  # rows of a partial result
 
 
+def softmax(x):
+    """Return the softmax of rows, by NumPy."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def layer_norm(xp):
+    """Return a function that normalises rows, of NumPy or relgraph."""
+
+    def normalised(x):
+        centred = x - xp.mean(x, axis=-1, keepdims=True)
+        return centred / xp.sqrt(xp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
+
+    return normalised
+
+
 def kernels_of(*outputs):
     """Return the graph of some outputs, and the steps that compute it."""
     graph, steps = planned(FunctionGraph(None, outputs), FUSION)

@@ -20,6 +20,7 @@ from relgraph.lowering.nests.grid.elements import GridElements, width
 from relgraph.lowering.nests.grid.reductions import GridReductions, lanes_of, second_pass
 from relgraph.lowering.nests.grid.rows import GridRows, kinds, vector_of
 from relgraph.ops.cumulative import Cumulative
+from tests.lowering.nests.evaluation import layer_norm, softmax
 
 RNG = np.random.default_rng(31)
 X, Y = RNG.normal(size=(2, 6, 8))
@@ -27,19 +28,6 @@ T = RNG.normal(size=(3, 4, 8))
 V, C = RNG.normal(size=8), RNG.normal(size=(6, 1))
 J = RNG.integers(-3, 4, size=(6, 8))
 WIDE, NARROW = "vectors, in parts and in registers", "one element at a time"
-
-
-def _softmax(x):
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
-
-
-def _normalised(xp):
-    def normalised(x):
-        centred = x - xp.mean(x, axis=-1, keepdims=True)
-        return centred / xp.sqrt(xp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
-
-    return normalised
 
 
 # Of each kind: a function of variables, one of arrays, and the arrays.
@@ -71,12 +59,12 @@ CASES = {
     "a map that is reduced": (
         lambda x: [x + 1, rg.sum(x + 1)], lambda x: [x + 1, (x + 1).sum()], X,
     ),
-    "softmax": (lambda x: rg.softmax(x, axis=-1), _softmax, X),
-    "softmax of three axes": (lambda t: rg.softmax(t, axis=-1), _softmax, T),
-    "normalised rows": (_normalised(rg), _normalised(np), X),
+    "softmax": (lambda x: rg.softmax(x, axis=-1), softmax, X),
+    "softmax of three axes": (lambda t: rg.softmax(t, axis=-1), softmax, T),
+    "normalised rows": (layer_norm(rg), layer_norm(np), X),
     "float32": (
         lambda x: rg.softmax(rg.cast(x, "float32"), axis=-1),
-        lambda x: _softmax(x.astype("float32")),
+        lambda x: softmax(x.astype("float32")),
         X,
     ),
 }  # fmt: skip

@@ -12,7 +12,16 @@ from relgraph.lowering.kernels import Kernel
 from relgraph.lowering.loops.verify import verify
 from relgraph.lowering.nests import nest_of
 from tests.backends import programs
-from tests.lowering.nests.evaluation import PAST, PLAIN, SHORT, functions_of, kernels_of, run
+from tests.lowering.nests.evaluation import (
+    PAST,
+    PLAIN,
+    SHORT,
+    functions_of,
+    kernels_of,
+    layer_norm,
+    run,
+    softmax,
+)
 
 RNG = np.random.default_rng(12)
 X, Y = RNG.normal(size=(2, 11, 6))
@@ -33,19 +42,6 @@ def _added_at(v, i, u):
     out = np.array(v)
     np.add.at(out, i, u * 2)
     return out
-
-
-def _rows(x):
-    e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
-
-
-def _layer_norm(xp):
-    def layer_norm(x):
-        centred = x - xp.mean(x, axis=-1, keepdims=True)
-        return centred / xp.sqrt(xp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
-
-    return layer_norm
 
 
 # Of each kind: a function of variables, one of arrays, and the arrays.
@@ -82,9 +78,9 @@ CASES = {
     "a map that is reduced": (
         lambda x: [x + 1, rg.sum(x + 1)], lambda x: [x + 1, (x + 1).sum()], X,
     ),
-    "softmax": (lambda x: rg.softmax(x, axis=-1), _rows, X),
-    "softmax of three axes": (lambda t: rg.softmax(t, axis=-1), _rows, T),
-    "layer norm": (_layer_norm(rg), _layer_norm(np), X),
+    "softmax": (lambda x: rg.softmax(x, axis=-1), softmax, X),
+    "softmax of three axes": (lambda t: rg.softmax(t, axis=-1), softmax, T),
+    "layer norm": (layer_norm(rg), layer_norm(np), X),
     "cumulative sums": (
         lambda x: rg.exp(rg.cumsum(x * 2, axis=1)), lambda x: np.exp(np.cumsum(x * 2, axis=1)), X,
     ),
@@ -114,7 +110,7 @@ CASES = {
     "an update at indices": (lambda v, i, u: v.at[i].add(u * 2), _added_at, V, COLUMNS, U),
     "float32": (
         lambda x: rg.softmax(rg.cast(x, "float32"), axis=-1),
-        lambda x: _rows(x.astype("float32")),
+        lambda x: softmax(x.astype("float32")),
         X,
     ),
 }  # fmt: skip

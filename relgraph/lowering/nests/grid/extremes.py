@@ -58,16 +58,19 @@ def extreme(dtype: str, largest: bool, joins: bool) -> Function:
                 b.op("select", better, other, value, dtype=kind),
                 b.op("select", better, at, place, dtype="int64"),
             ]
-        value, place = loop.vars
-        best = b.join(value, maximum if largest else minimum)
-        same = b.op("equal", value, best, dtype="bool")
-        if kind[0] == "f":
-            same = b.op("or", same, _is_nan(b, value), dtype="bool")
-        some = b.op("not", b.op("less", place, ZERO, dtype="bool"), dtype="bool")
-        mine = b.op("and", some, same, dtype="bool")
-        least = b.join(b.op("select", mine, place, FAR, dtype="int64"), minimum)
-        b.store(o, [row.index], least)
+        b.store(o, [row.index], _first(b, loop.vars[0], loop.vars[1], largest))
     return Function("NAME", (k, m, parts, part, size, inner), (x, found, o), b.body)
+
+
+def _first(b: Builder, value: Scalar, place: Scalar, largest: bool) -> Scalar:
+    """Return the least place of the best value that a thread of a group has."""
+    best = b.join(value, maximum if largest else minimum)
+    same = b.op("equal", value, best, dtype="bool")
+    if value.dtype[0] == "f":
+        same = b.op("or", same, _is_nan(b, value), dtype="bool")
+    some = b.op("not", b.op("less", place, ZERO, dtype="bool"), dtype="bool")
+    mine = b.op("and", some, same, dtype="bool")
+    return b.join(b.op("select", mine, place, FAR, dtype="int64"), minimum)
 
 
 def _worst(dtype: str, largest: bool) -> Const:

@@ -22,59 +22,79 @@ def product(left: str, right: str, result: str, side: int) -> Function:
     Its integers are the number of products, the rows, the inner size and the columns, and the
     strides between the matrices of both operands.
     """
-    totals = {"float32": "float32", "float64": "float64", "uint64": "uint64"}
-    dtype = totals.get(result, "int64")
-    b, size = Builder(LIMIT), index(side)
-    count, n, m, p, *strides = integers("count", "n", "m", "p", "sx", "sy")
-    x, y, o = array("x", left, count), array("y", right, count), array("o", result, count)
-    near = [Buffer(name, dtype, (size, size), "shared") for name in ("a", "b")]
-    total = b.stack("total", dtype, [side, side])
-    zero = const(0, dtype)
-    tiles = Tiles(b, (count, n, p), side)
-    with b.loop(ZERO, tiles.count, level="blocks", name="block") as loop:
-        matrix, top, left_edge = tiles.place(loop.index)
+    return _Product(left, right, result, side).function()
 
-        def read(first: Scalar, ty: Scalar, tx: Scalar) -> None:
-            row, column = b.add(top, ty), b.add(left_edge, tx)
-            inner = b.add(first, tx), b.add(first, ty)
-            places = [
-                (x, [(row, n), (inner[0], m)], b.add(b.mul(row, m), inner[0])),
-                (y, [(inner[1], m), (column, p)], b.add(b.mul(inner[1], p), column)),
-            ]
-            for (source, bounds, at), stride, tile in zip(places, strides, near, strict=True):
-                there = b.add(b.mul(matrix, stride), at)
 
-                def value(source: Buffer = source, there: Scalar = there) -> list[Scalar]:
-                    return [cast(b, b.load(source, [there]), dtype)]
+class _Product:
+    def __init__(self, left: str, right: str, result: str, side: int) -> None:
+        totals = {"float32": "float32", "float64": "float64", "uint64": "uint64"}
+        self.dtype = totals.get(result, "int64")
+        self.b, self.side, size = Builder(LIMIT), side, index(side)
+        self.sizes = integers("count", "n", "m", "p", "sx", "sy")
+        count = self.sizes[0]
+        self.operands = array("x", left, count), array("y", right, count)
+        self.result = array("o", result, count)
+        self.near = [Buffer(name, self.dtype, (size, size), "shared") for name in ("a", "b")]
+        self.total = self.b.stack("total", self.dtype, [side, side])
+        self.zero = const(0, self.dtype)
+        self.place: tuple[Scalar, ...] = ()  # the matrix, and the first row and column of a tile
 
-                (element,) = within(b, bounds, value, lambda: [zero])
-                b.store(tile, [ty, tx], element)
+    def function(self) -> Function:
+        """Return the kernel."""
+        b, size = self.b, index(self.side)
+        count, n, m, p, *_ = self.sizes
+        tiles = Tiles(b, (count, n, p), self.side)
+        with b.loop(ZERO, tiles.count, level="blocks", name="block") as loop:
+            self.place = tiles.place(loop.index)
+            over_block(b, size, lambda ty, tx: b.store(self.total, [ty, tx], self.zero))
+            with b.loop(ZERO, m, step=self.side, name="first") as step:
+                over_block(b, size, lambda ty, tx: self.read(step.index, ty, tx))
+                b.write(Barrier())
+                over_block(b, size, self.multiply)
+                b.write(Barrier())
+            over_block(b, size, self.write)
+        return Function("NAME", tuple(self.sizes), (*self.operands, self.result), b.body)
 
-        def multiplied(ty: Scalar, tx: Scalar) -> None:
-            one, other = near
-            with b.loop(ZERO, size, [b.load(total, [ty, tx])], name="q") as inner:
-                pair = b.load(one, [ty, inner.index]), b.load(other, [inner.index, tx])
-                inner.next = [b.apply(add, inner.vars[0], b.apply(multiply, *pair))]
-            b.store(total, [ty, tx], inner.vars[0])
+    def read(self, first: Scalar, ty: Scalar, tx: Scalar) -> None:
+        """Copy an element of each operand to shared memory, or zero beyond its end."""
+        b, (matrix, top, edge) = self.b, self.place
+        _, n, m, p, *strides = self.sizes
+        row, column = b.add(top, ty), b.add(edge, tx)
+        right, down = b.add(first, tx), b.add(first, ty)
+        places = [
+            ([(row, n), (right, m)], b.add(b.mul(row, m), right)),
+            ([(down, m), (column, p)], b.add(b.mul(down, p), column)),
+        ]
+        for i, (bounds, at) in enumerate(places):
+            there = b.add(b.mul(matrix, strides[i]), at)
 
-        def write(ty: Scalar, tx: Scalar) -> None:
-            row, column = b.add(top, ty), b.add(left_edge, tx)
+            def value(source: Buffer = self.operands[i], there: Scalar = there) -> list[Scalar]:
+                return [cast(b, b.load(source, [there]), self.dtype)]
 
-            def store() -> list[Scalar]:
-                at = b.add(b.mul(b.add(b.mul(matrix, n), row), p), column)
-                b.store(o, [at], cast(b, b.load(total, [ty, tx]), result))
-                return []
+            (element,) = within(b, bounds, value, lambda: [self.zero])
+            b.store(self.near[i], [ty, tx], element)
 
-            within(b, [(row, n), (column, p)], store)
+    def multiply(self, ty: Scalar, tx: Scalar) -> None:
+        """Add the products of a row and a column of both tiles."""
+        b, (one, other) = self.b, self.near
+        with b.loop(ZERO, index(self.side), [b.load(self.total, [ty, tx])], name="q") as inner:
+            pair = b.load(one, [ty, inner.index]), b.load(other, [inner.index, tx])
+            inner.next = [b.apply(add, inner.vars[0], b.apply(multiply, *pair))]
+        b.store(self.total, [ty, tx], inner.vars[0])
 
-        over_block(b, size, lambda ty, tx: b.store(total, [ty, tx], zero))
-        with b.loop(ZERO, m, step=side, name="first") as step:
-            over_block(b, size, lambda ty, tx: read(step.index, ty, tx))
-            b.write(Barrier())
-            over_block(b, size, multiplied)
-            b.write(Barrier())
-        over_block(b, size, write)
-    return Function("NAME", (count, n, m, p, *strides), (x, y, o), b.body)
+    def write(self, ty: Scalar, tx: Scalar) -> None:
+        """Write an element of the result, if it has it."""
+        b, (matrix, top, edge) = self.b, self.place
+        _, n, _, p, *_ = self.sizes
+        row, column = b.add(top, ty), b.add(edge, tx)
+
+        def store() -> list[Scalar]:
+            at = b.add(b.mul(b.add(b.mul(matrix, n), row), p), column)
+            element = cast(b, b.load(self.total, [ty, tx]), self.result.dtype)
+            b.store(self.result, [at], element)
+            return []
+
+        within(b, [(row, n), (column, p)], store)
 
 
 __all__ = ["product"]
