@@ -177,7 +177,15 @@ def triangles(A):
     return A
 
 
+def turned(A):
+    total = np.zeros(A.shape[-1])
+    for i in range(A.shape[0]):
+        total = 0.5 * total + np.flip(np.sum(A[i] * total, axis=0) + np.roll(A[i, 0], 2))
+    return total
+
+
 ONCE = {
+    "a sum whose order changes": (turned, [RNG.random((12, 30, 6))]),
     "triangles": (triangles, [RNG.random((12, 12))]),
     "parts that neighbours fill": (waves, [*RNG.random((3, 9, 11)), RNG.random(12)]),
     "parts that overlap": (smoothed, [RNG.random(30)]),
