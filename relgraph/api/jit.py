@@ -26,9 +26,9 @@ from relgraph.api.tracing.arguments import Leaves
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.changed_arguments import Updates, updates_of
 from relgraph.api.tracing.in_place import MADE_HERE
-from relgraph.api.tracing.loop_source import with_loops
 from relgraph.api.tracing.number_trace import NUMBERS, Branch, NumberTrace, prune
 from relgraph.api.tracing.python_loops import IN_PYTHON, not_compiled
+from relgraph.api.tracing.python_source import traceable
 from relgraph.api.tracing.storage import Storage
 from relgraph.api.tracing.tracer import Tracer
 from relgraph.api.tracing.weak_scalar import WeakScalar
@@ -47,6 +47,7 @@ from relgraph.ir.node import Input, Variable, make_input
 from relgraph.ir.records import record
 from relgraph.ir.reference import global_name
 from relgraph.ir.types import DTYPES, TensorType
+from relgraph.rewriting.rewriters import map_graph
 
 PROGRAMS = 256  # that one traced function keeps; the one least recently used is forgotten
 RECENT = 8  # of them that a call tries before it computes a signature
@@ -302,10 +303,15 @@ class Jit:
                 traced, numbers = self._traced_once(leaves, args, kwargs)
             finally:
                 IN_PYTHON.reset(token)
-            others = not_compiled(traced.loops, traced.graph) - in_python
+            others = not_compiled(traced.loops, traced.graph, self._rewritten) - in_python
             if not others:
                 return traced, numbers
             in_python |= others
+
+    def _rewritten(self, graph: FunctionGraph) -> FunctionGraph:
+        """Return a graph as the function rewrites it."""
+        rewriter, _ = selected(self.mode, self.nonfinite)
+        return graph if rewriter is None else map_graph(graph, rewriter)
 
     def _traced_once(
         self, leaves: Leaves, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -325,7 +331,7 @@ class Jit:
         before = rebuilt([traced_args, traced_kwargs], lambda x, _: x, "")
         try:
             with tracing(self._function) as trace:
-                result = with_loops(self._function)(*traced_args, **traced_kwargs)
+                result = traceable(self._function)(*traced_args, **traced_kwargs)
         except RecursionError as error:
             raise _endless(self.__name__, error) from None
         except (TypeError, AttributeError) as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from relgraph.api.call_source import OTHER
 from relgraph.api.pytrees import is_named_tuple
 from relgraph.api.tracing.arguments import Leaves
-from relgraph.api.tracing.loop_source import with_loops
+from relgraph.api.tracing.python_source import traceable
 from relgraph.errors import ArgumentError, kind_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def on_attributes(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
     def called(attributes: dict[str, Any], /, *args: Any, **kwargs: Any) -> Any:
         stand_in: Any = object.__new__(kind)
         vars(stand_in).update(attributes)
-        result = with_loops(method)(stand_in, *args, **kwargs)
+        result = traceable(method)(stand_in, *args, **kwargs)
         after = vars(stand_in)
         for name in (*attributes, *after):
             if after.get(name, called) is not attributes.get(name, called):

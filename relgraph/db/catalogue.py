@@ -39,7 +39,7 @@ THEMES = (
     "arithmetic", "powers", "quotients", "signs", "explog", "trigonometric", "special", "stabilise",
     "comparison", "logic", "choices", "extremes", "casts", "products", "decompositions",
     "structure", "linalg", "blocks", "reductions", "reduced_extremes", "reduced_shapes",
-    "cumulative", "shape", "axes", "views", "joins", "checks", "indexing", "updates",
+    "cumulative", "shape", "axes", "views", "joins", "checks", "indexing", "updates", "masks",
 )  # fmt: skip
 
 PHASES = (

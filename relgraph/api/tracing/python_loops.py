@@ -1,6 +1,6 @@
 """Python's loops over ranges in traced functions: traced once, instead of once for each iteration.
 
-:mod:`.loop_source` makes the body of such a loop a function.  :func:`run` runs it with a traced
+:mod:`.python_source` makes the body of such a loop a function.  :func:`run` runs it with a traced
 index, and finds out what it carries: names that it assigns and reads again, and arrays from outside
 that it writes to.  The loop is then an application of ``scan``.  Where that cannot be, or is not
 worth it, the body runs as often as Python would run it: few iterations, types that change, values
@@ -17,16 +17,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from relgraph.api.tracing.python_choices import (
+    NOTHING,
+    NUMBERS,
+    Branch,
+    Saved,
+    is_array,
+    node_of,
+    truth,
+)
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
-from relgraph.api.tracing.tracer import Tracer, argument, running, type_of, wrap
+from relgraph.api.tracing.tracer import Tracer, argument, running, type_of, values_of, wrap
 from relgraph.api.tracing.weak_scalar import WeakScalar
+from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable, as_variable, constant, fresh_input
 from relgraph.ir.types import TensorType
 from relgraph.lowering.loops.build import written_loop
 from relgraph.ops.elementwise import Cast, maximum, subtract
 from relgraph.ops.elementwise.instances import floor_divide
-from relgraph.ops.loops import Scan, closed, results_of
+from relgraph.ops.loops import Scan, WhileLoop, closed, results_of
 
 LEAST = 8  # iterations of a loop that is not written out
 TRIALS = 24  # of one loop, each of which finds something else that it carries
@@ -37,18 +47,7 @@ _INDEX = TensorType("int64")
 IN_PYTHON: ContextVar[frozenset[CodeType]] = ContextVar("IN_PYTHON", default=frozenset())
 """The bodies of loops that Python runs, because the back end could not compile them."""
 
-_NUMBERS = (bool, int, float, WeakScalar, np.generic)
 _WIDE = ("float64", "int64", "bool")
-
-
-class _Nothing:
-    """What a name without a value stands for."""
-
-    def __repr__(self) -> str:
-        return "a name without a value"
-
-
-NOTHING = _Nothing()
 
 
 class TracedRange(NamedTuple):
@@ -59,12 +58,25 @@ class TracedRange(NamedTuple):
     step: int
 
 
-class _StaysInPython(Exception):
-    """Raised for a loop that is not traced once."""
+class StaysInPython(ArgumentError):
+    """Raised for a loop that is not traced once, which is an error where Python cannot run it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"a loop whose iterations are counted at the call {why}",
+            fix="Give what it carries one shape and dtype, or use rg.fori_loop or rg.while_loop.",
+        )
 
 
-def not_compiled(loops: Sequence[tuple[Variable, CodeType]], graph: FunctionGraph) -> set[CodeType]:
-    """Return the bodies of loops for which the loop language has no ops, if they run seldom."""
+def not_compiled(
+    loops: Sequence[tuple[Variable, CodeType]],
+    graph: FunctionGraph,
+    rewrite: Callable[[FunctionGraph], FunctionGraph],
+) -> set[CodeType]:
+    """Return the bodies of loops for which the loop language has no ops, if they run seldom.
+
+    ``rewrite`` is what a function does with a graph before it is compiled.
+    """
     nodes = set(graph)
     return {
         code
@@ -73,8 +85,17 @@ def not_compiled(loops: Sequence[tuple[Variable, CodeType]], graph: FunctionGrap
         and isinstance(node.op, Scan)
         and isinstance(node.op.size, int)
         and node.op.size <= MOST
-        and written_loop(node, "NAME") is None
+        and not _is_written(node, rewrite)
     }
+
+
+def _is_written(node: Variable, rewrite: Callable[[FunctionGraph], FunctionGraph]) -> bool:
+    """Return True for a loop that the loop language has, as it is or rewritten."""
+    if written_loop(node, "NAME") is not None:
+        return True
+    rewritten = rewrite(FunctionGraph(None, results_of(node)))
+    scans = [x for x in rewritten if isinstance(x.op, Scan)]
+    return bool(scans) and all([written_loop(x, "NAME") is not None for x in scans])
 
 
 def value_of_name(read: Callable[[], Any]) -> Any:
@@ -128,15 +149,15 @@ class Names(NamedTuple):
 
 def run(
     indices: Any,
-    body: Callable[..., tuple[Any, ...]],
-    values: tuple[Any, ...],
+    body: Branch,
+    values: Sequence[Any],
     *names: Sequence[str],
-) -> tuple[Any, ...]:
+) -> Sequence[Any]:
     """Run a loop.
 
     Parameters
     ----------
-    indices : range, TracedRange or iterable
+    indices : range, TracedRange, array or other iterable
         What it iterates over.
     body : callable
         Takes the index and the other names that the loop assigns, and returns their next values.
@@ -146,9 +167,11 @@ def run(
         The fields of :class:`Names`.
     """
     traced = isinstance(indices, TracedRange)
-    stays = type(indices) is not range or len(indices) < LEAST or body.__code__ in IN_PYTHON.get()
+    numbers = _numbers(indices)
+    stays = type(numbers) is not range or len(numbers) < LEAST or body.__code__ in IN_PYTHON.get()
     if running() and (traced or not stays):
-        loop = _Loop(indices, body, values, Names(*names))
+        items = None if numbers is indices else indices
+        loop = _Loop(numbers, items, body, values, Names(*names))
         try:
             return loop.traced()
         except OutsideWrite:
@@ -161,49 +184,65 @@ def run(
     return values
 
 
-class _Saved(NamedTuple):
-    """The state of a storage before a loop."""
+def repeat(test: Any, body: Branch, values: Sequence[Any], *names: Sequence[str]) -> Sequence[Any]:
+    """Run a ``while`` loop: in Python as long as its condition is known, and then once.
 
-    storage: Storage
-    state: tuple[Any, ...]
+    Parameters
+    ----------
+    test : callable
+        Takes the names that the loop assigns, and returns the condition.
+    body : callable
+        Takes them, too, and returns their next values.
+    values : sequence
+        Their values before the loop.
+    *names : sequence of str
+        The fields of :class:`Names`.
+    """
+    while True:
+        holds = test(*values)
+        if running() and truth(holds) is not None:
+            return _While(test, body, values, Names(*names)).traced()
+        if not holds:
+            return values
+        values = body(*values)
 
-    @classmethod
-    def of(cls, storage: Storage) -> _Saved:
-        """Return the present state."""
-        return cls(storage, (storage._body, storage._node, storage._value, storage._writes))
 
-    def restore(self) -> None:
-        """Give the storage this state."""
-        x = self.storage
-        x._body, x._node, x._value, x._writes = self.state
+def _numbers(indices: Any) -> Any:
+    """Return the range of the numbers of the elements of a traced array, and others as they are."""
+    if type(indices) is not Tracer or values_of(indices) is not None:
+        return indices
+    shape = type_of(indices).shape
+    return range(shape[0]) if shape and isinstance(shape[0], int) else indices
 
 
 class _Traced(NamedTuple):
-    """What a run of the body gave: its inputs, its results, and the arrays that it wrote."""
+    """What a run of the body gave: its results, the arrays that it wrote, and a condition."""
 
     inputs: list[Any]
-    results: tuple[Any, ...]
+    results: Sequence[Any]
     written: list[Variable]
+    test: Variable | None
 
 
 class _Loop:
+    """A loop over ``indices``, or over the elements of ``items`` that they number."""
+
+    indexed = True  # whether the first name is the index
+
     def __init__(
-        self,
-        indices: Any,
-        body: Callable[..., tuple[Any, ...]],
-        values: tuple[Any, ...],
-        names: Names,
+        self, indices: Any, items: Any, body: Branch, values: Sequence[Any], names: Names
     ) -> None:
-        self.indices, self.body, self.values = indices, body, values
+        self.indices, self.items, self.body, self.values = indices, items, body, values
+        self.names = names
         self.own = [x in names.own for x in names.all]
         self.later = [x in names.later for x in names.all]
         self.carried: dict[int, Variable] = {}  # the first value of each name, by its place
         self.storages: list[Storage] = []
 
-    def traced(self) -> tuple[Any, ...]:
+    def traced(self) -> Sequence[Any]:
         """Return the values of the names after the loop."""
         for _ in range(TRIALS):
-            saved = [_Saved.of(x) for x in self.storages]
+            saved = [Saved(x) for x in self.storages]
             starts = [x.node for x in self.storages]
             try:
                 trial = self._run(starts)
@@ -221,32 +260,36 @@ class _Loop:
                 found.forget_values()
             elif self._agrees(trial):
                 return self._applied(trial, starts)
-        raise _StaysInPython
+        raise StaysInPython(f"carries more than {TRIALS} arrays")
 
     def _run(self, starts: Sequence[Variable]) -> _Traced:
         """Run the body on inputs."""
-        index = fresh_input("index", _INDEX)
+        index = [fresh_input("index", _INDEX)] if self.indexed else []
         carries = {k: fresh_input("carry", x.type) for k, x in self.carried.items()}
         arrays = [fresh_input("array", x.type) for x in starts]
         token = BODY.set(self)
         try:
-            given = [self._number(argument(index)), *self.values[1:]]
-            for k, own in enumerate(self.own):
-                if k and own:
-                    given[k] = NOTHING
+            given = [NOTHING if own else x for x, own in zip(self.values, self.own, strict=True)]
             given_carries = {k: argument(x) for k, x in carries.items()}
             for k, tracer in given_carries.items():
                 given[k] = tracer
             for storage, x in zip(self.storages, arrays, strict=True):
                 storage._body, storage._node, storage._value, storage._writes = self, x, None, None
+            test = self._start(given, index)
             results = self.body(*given)
             written = [x.node for x in self.storages]
         finally:
             BODY.reset(token)
         for k, tracer in given_carries.items():  # written in place and then given another value
             if tracer._storage._node is not carries[k] and results[k] is not tracer:
-                raise _StaysInPython
-        return _Traced([index, *carries.values(), *arrays], results, written)
+                raise StaysInPython("writes to an array, and gives its name to another one")
+        return _Traced([*index, *carries.values(), *arrays], results, written, test)
+
+    def _start(self, given: list[Any], index: Sequence[Variable]) -> Variable | None:
+        """Give the body its index; return the condition of the iteration, if there is one."""
+        number = self._number(argument(*index))
+        given[0] = number if self.items is None else self.items[number]
+        return None
 
     def _number(self, index: Any) -> Any:
         """Return the value of the index of an iteration, by its number."""
@@ -261,40 +304,47 @@ class _Loop:
         """Return True if the trial carries what it has to; note what else it has to carry."""
         agrees = True
         for k, (before, after) in enumerate(zip(self.values, trial.results, strict=True)):
-            if k == 0 or self.own[k] or (k not in self.carried and after is before):
+            if (
+                (k == 0 and self.indexed)
+                or self.own[k]
+                or (k not in self.carried and after is before)
+            ):
                 continue
-            if before is NOTHING or not _is_array(before) or not _is_array(after):
-                raise _StaysInPython
-            node = _node(after)
+            if before is NOTHING or not is_array(before) or not is_array(after):
+                raise StaysInPython(f"carries {self.names.all[k]!r}, which is no array before it")
+            node = node_of(after)
             if k not in self.carried:
-                first = _node(before)
-                number = isinstance(before, _NUMBERS) and not isinstance(before, np.generic)
+                first = node_of(before)
+                number = isinstance(before, NUMBERS) and not isinstance(before, np.generic)
                 if first.type.shape != node.type.shape:
-                    raise _StaysInPython
+                    raise StaysInPython(self._changes(k, first, node))
                 if first.dtype != node.dtype:
                     if not number:
-                        raise _StaysInPython
+                        raise StaysInPython(self._changes(k, first, node))
                     first = Cast(node.dtype.name)(first)
                 self.carried[k] = first
                 agrees = False
             elif node.type != self.carried[k].type:
-                raise _StaysInPython
-        starts = [x.type for x in trial.inputs[1 + len(self.carried) :]]
+                raise StaysInPython(self._changes(k, self.carried[k], node))
+        starts = [x.type for x in trial.inputs[self.indexed + len(self.carried) :]]
         if agrees and any([x.type != t for x, t in zip(trial.written, starts, strict=True)]):
-            raise _StaysInPython
+            raise StaysInPython("changes the type of an array that it writes to")
         return agrees
 
-    def _applied(self, trial: _Traced, starts: Sequence[Variable]) -> tuple[Any, ...]:
+    def _changes(self, k: int, before: Variable, after: Variable) -> str:
+        return f"changes {self.names.all[k]!r} from {before.type} to {after.type}"
+
+    def _applied(self, trial: _Traced, starts: Sequence[Variable]) -> Sequence[Any]:
         """Return the values of the names after the scan, and give arrays their new elements."""
         length, number = self._length()
         firsts = [*self.carried.values(), *starts]
-        following = [_node(trial.results[k]) for k in self.carried] + trial.written
+        following = [node_of(trial.results[k]) for k in self.carried] + trial.written
         last: dict[int, Variable] = {}
         for k, x in enumerate(trial.results):
-            if k and self.own[k] and self.later[k] and isinstance(x, Tracer):
-                node = _node(x)
+            if self.own[k] and self.later[k] and isinstance(x, Tracer):
+                node = node_of(x)
                 if not length or not all([isinstance(n, int) for n in node.type.shape]):
-                    raise _StaysInPython
+                    raise StaysInPython(f"gives {self.names.all[k]!r} its value, if it runs")
                 last[k] = node
                 following.append(node)
                 firsts.append(constant(np.zeros(node.type.shape, node.dtype)))
@@ -306,21 +356,26 @@ class _Loop:
         node = op(number, *firsts, *captured)
         running()[-1].loops.append((node, self.body.__code__))
         results = results_of(node)
+        after = self._after(trial, results)
+        rest = results[len(self.carried) + len(self.storages) :]
+        for k, x in zip(last, rest, strict=True):
+            after[k] = wrap(x)
+        after[0] = self._last_index()
+        return after
+
+    def _after(self, trial: _Traced, results: Sequence[Variable]) -> list[Any]:
+        """Return the values of the names, and give arrays their new elements."""
         self._store(results[len(self.carried) :])
         after = list(trial.results)
         for k, x in zip(self.carried, results, strict=False):
             after[k] = wrap(x)
-        rest = results[len(self.carried) + len(self.storages) :]
-        for k, x in zip(last, rest, strict=True):
-            after[k] = wrap(x)
         for k, own in enumerate(self.own):
-            if k and own and k not in last and isinstance(trial.results[k], Tracer):
+            if own and isinstance(trial.results[k], Tracer):
                 after[k] = NOTHING
-        after[0] = self._last_index()
-        return tuple(after)
+        return after
 
     def _store(self, results: Sequence[Variable]) -> None:
-        saved = [_Saved.of(x) for x in self.storages]
+        saved = [Saved(x) for x in self.storages]
         try:
             for storage, x in zip(self.storages, results, strict=False):
                 storage.check_body()
@@ -333,9 +388,9 @@ class _Loop:
     def _last_index(self) -> Any:
         if isinstance(self.indices, TracedRange):
             if self.later[0]:
-                raise _StaysInPython
+                raise StaysInPython("has an index that is read after it")
             return NOTHING
-        return self.indices[-1]
+        return self.indices[-1] if self.items is None else self.items[-1]
 
     def _length(self) -> tuple[int | None, Variable]:
         """Return the number of iterations, as a size and as a node."""
@@ -362,15 +417,40 @@ class _Loop:
             if numbers and not others and x.dtype.kind in "iu":
                 weak.add(x)
             elif numbers and any([y.dtype.name not in _WIDE for y in others]) and _is_map(x):
-                raise _StaysInPython
+                raise StaysInPython("has numbers that change the dtype of arrays")
         if not isinstance(self.indices, range) or self.storages:
             return
         wide = any([prod([n for n in x.type.shape if isinstance(n, int)]) > 1 for x in firsts])
         if wide and all(map(_is_map, inside)) and len(inside) * len(self.indices) <= MOST_MAPS:
-            raise _StaysInPython
+            raise StaysInPython("has kernels that compute it at once")
 
     def _is_int(self, k: int) -> bool:
         return isinstance(self.values[k], int | WeakScalar) and self.carried[k].dtype.kind in "iu"
+
+
+class _While(_Loop):
+    """A loop with a condition that is not known while tracing."""
+
+    indexed = False
+
+    def __init__(self, test: Branch, body: Branch, values: Sequence[Any], names: Names) -> None:
+        super().__init__(None, None, body, values, names)
+        self.test = test
+
+    def _start(self, given: list[Any], index: Sequence[Variable]) -> Variable | None:
+        holds = self.test(*given)
+        node = truth(holds)
+        return constant(bool(holds)) if node is None else node
+
+    def _applied(self, trial: _Traced, starts: Sequence[Variable]) -> Sequence[Any]:
+        firsts = [*self.carried.values(), *starts]
+        following = [node_of(trial.results[k]) for k in self.carried] + trial.written
+        assert trial.test is not None
+        graphs = [(trial.inputs, [trial.test]), (trial.inputs, following)]
+        names = [f"carry_{k}" for k in range(len(following))]
+        (check, body), captured = closed(graphs, names)
+        node = WhileLoop(check, body, len(following))(*firsts, *captured)
+        return self._after(trial, results_of(node))
 
 
 def _depending(outputs: Sequence[Variable], inputs: Sequence[Any]) -> list[Variable]:
@@ -392,22 +472,13 @@ def _is_number(x: Variable) -> bool:
     return isinstance(x, Constant) and x.ndim == 0
 
 
-def _is_array(x: Any) -> bool:
-    return isinstance(x, (Tracer, np.ndarray, *_NUMBERS))
-
-
-def _node(x: Any) -> Variable:
-    from relgraph.api.differentiation import node_of
-
-    return node_of(x, "a value of a loop")
-
-
 __all__ = [
     "IN_PYTHON",
-    "NOTHING",
+    "StaysInPython",
     "TracedRange",
     "not_compiled",
     "range_of",
+    "repeat",
     "run",
     "value_of_name",
 ]

@@ -217,9 +217,9 @@ class _OneSided(Roles):
         v = self.variables[number]
         if v in self.choices:
             return choice
-        if v in self.indices:
-            return constant(np.zeros(rng.choice([(), (2,)]), "int64"))
         shape, dtype = choice
+        if v in self.indices and dtype != "bool":
+            return constant(np.zeros(rng.choice([(), (2,)]), "int64"))
         if token(v) in self.zeros:
             return constant(np.zeros([d or 3 for d in shape], dtype))
         if token(v) in self.examples:

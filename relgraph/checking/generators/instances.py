@@ -172,7 +172,7 @@ class Operands(Roles):
     def _operand(self, number: int, shape: Shape, dtype: str) -> Variable | None:
         v = self.operands[number]
         examples = self.examples.get(token(v))
-        if v in self.indices or token(v) in self.zeros:
+        if (v in self.indices and dtype != "bool") or token(v) in self.zeros:
             return constant(np.zeros(shape, dtype))  # index 0 is the first of an axis
         if examples is not None:
             example = examples[(number + sum(shape)) % len(examples)]
@@ -206,7 +206,8 @@ def instances(
     roles = Operands(clause, facts=facts)
     if len({x.name for x in roles.fixed}) < len(roles.fixed):
         return  # a mapping gives values by name
-    index_types = [((), "int64"), ((2,), "int64")]
+    masks = [(shape, "bool") for shape in shapes if "bool" in dtypes]
+    index_types = [((), "int64"), ((2,), "int64"), *masks]
     types = list(product([*roles.shapes, *shapes], dtypes))
     choices: list[list[Any]] = [
         index_types if v in roles.indices else types for v in roles.operands

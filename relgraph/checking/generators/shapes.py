@@ -104,7 +104,7 @@ CUMULATIVE = Shapes(
 OF_THEME = {
     **dict.fromkeys(("linalg", "products", "structure", "blocks", "decompositions"), LINALG),
     **dict.fromkeys(("shape", "axes", "checks"), REARRANGEMENTS),
-    **dict.fromkeys(("indexing", "updates"), INDEXING),
+    **dict.fromkeys(("indexing", "updates", "masks"), INDEXING),
     "reductions": REDUCTIONS,
     "cumulative": CUMULATIVE,
 }
@@ -129,6 +129,7 @@ PARAMETERS: dict[str, list[Any]] = {
         (("slice", 1, None, 2),), (("array",),), (("slice", 1, None, None),),
         (("slice", None, None, None), ("array",)), (("dynamic",), ("dynamic",)),
         (("slice", None, 1, None),), (("slice", None, None, None), ("slice", 1, None, None)),
+        (("mask", 1),), (("mask", 2),),
     ],
 }  # fmt: skip
 ONE_AXIS: list[Any] = [-1, -2]  # of ops that accept only one, such as softmax

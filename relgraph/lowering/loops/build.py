@@ -43,12 +43,13 @@ from relgraph.lowering.loops.writer import CPU, FAILED, Limits, Writer
 from relgraph.lowering.sizes import unproved
 from relgraph.lowering.views import is_view
 from relgraph.ops.indexing.update import IndexUpdate, SetIndex
-from relgraph.ops.loops import Scan, WhileLoop, is_loop
+from relgraph.ops.loops import Cond, Scan, WhileLoop, is_loop
 from relgraph.ops.permutation import MatrixTranspose
 
 LIMITS = (64, 16, 1)  # elements of arrays that are written out; fewer if that takes too many ops
 CONSTANT = 64  # elements of a constant
 CHEAP = 2  # ops of an element that is computed again for each reader
+UPDATES = IndexUpdate, Cond  # which may write to an operand
 COST, OPERATION = 1_000_000, 500  # picoseconds of a loop, and of an operation of linear algebra
 ONCE = Var("once", "int64")  # the length of the range that a call runs: functions run once
 
@@ -109,7 +110,7 @@ def _updates_last(graph: FunctionGraph) -> list[Variable]:
     They are then updated in place.
     """
     order = graph.toposort()
-    if not any([isinstance(x.op, IndexUpdate) for x in order]):
+    if not any([isinstance(x.op, UPDATES) for x in order]):
         return order
     number = {x: i for i, x in enumerate(order)}
     waits = [len(set(x.inputs)) for x in order]
@@ -117,7 +118,7 @@ def _updates_last(graph: FunctionGraph) -> list[Variable]:
     for i, x in enumerate(order):
         for y in set(x.inputs):
             users[number[y]].append(i)
-    ready = [(isinstance(x.op, IndexUpdate), i) for i, x in enumerate(order) if not waits[i]]
+    ready = [(isinstance(x.op, UPDATES), i) for i, x in enumerate(order) if not waits[i]]
     heapify(ready)
     result = []
     while ready:
@@ -126,7 +127,7 @@ def _updates_last(graph: FunctionGraph) -> list[Variable]:
         for j in users[i]:
             waits[j] -= 1
             if not waits[j]:
-                heappush(ready, (isinstance(order[j].op, IndexUpdate), j))
+                heappush(ready, (isinstance(order[j].op, UPDATES), j))
     return result
 
 

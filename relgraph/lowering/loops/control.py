@@ -17,6 +17,7 @@ from relgraph.lowering.loops.nodes import Buffer, If, Scalar, Store, Var, index
 from relgraph.lowering.loops.rules import Unsupported
 from relgraph.lowering.loops.values import Stored, Value
 from relgraph.lowering.loops.writer import GOES_ON
+from relgraph.ops.indexing.update import IndexUpdate
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
@@ -132,29 +133,42 @@ def while_loop(
 def cond(
     w: GraphWriter, node: Variable, operands: Sequence[Value], targets: Sequence[Buffer] | None
 ) -> list[Value]:
-    """Write a choice of two graphs."""
+    """Write a choice of two graphs.
+
+    A branch writes to an operand that it updates and that nothing reads later.
+    """
     op: Any = node.op
-    test, *rest = operands
+    test = operands[0]
     b = w.builder
-    known = _read_often(w, rest)
     small: list[bool] = []
     stored: list[Stored] = []
+    changed: dict[int, Stored] = {}  # operands, by their numbers
     for k, type_ in enumerate(node.type.items):
         shape = [index(d) if isinstance(d, int) else w.size_named(d) for d in type_.shape]
         small.append(w.is_small(shape))
-        if not small[-1]:
-            target = None if targets is None else Stored(targets[k], b)
-            stored.append(target or w.buffer(type_.dtype.name, shape))
+        if small[-1]:
+            continue
+        updated = None if targets is not None else _updated(op, k)
+        if updated and updated not in changed and w.carried_in_place(node, operands, updated):
+            place = operands[updated]
+            assert isinstance(place, Stored)
+            changed[updated] = place
+        else:
+            place = Stored(targets[k], b) if targets else w.buffer(type_.dtype.name, shape)
+        stored.append(place)
+    known = [changed.get(i) or _shared(w, x) for i, x in enumerate(operands[1:], 1)]
 
     def branch(body: Any) -> Callable[[], list[Scalar]]:
         def write() -> list[Scalar]:
             flat: list[Scalar] = []
+            pending: list[tuple[Stored, Value]] = []
             places = iter(stored)
             for value, is_small in zip(w.graph(body.graph, known), small, strict=True):
                 if is_small:
                     flat += w.written_out(value).elements.ravel().tolist()
                 else:
-                    w.store(value, next(places))
+                    pending.append((next(places), value))
+            _store_together(w, pending)
             return flat
 
         return write
@@ -171,6 +185,39 @@ def cond(
             elements[place] = next(flat)
         values.append(w.written(type_.dtype.name, elements))
     return values
+
+
+def _updated(op: Any, k: int) -> int | None:
+    """Return the number of the operand of which both branches give an update as result ``k``."""
+    roots = []
+    for body in op.bodies:
+        x = body.graph.outputs[k]
+        while isinstance(x.op, IndexUpdate):
+            x = x.inputs[0]
+        roots.append(body.graph.inputs.index(x) if x in body.graph.inputs else -1)
+    return 1 + roots[0] if roots[0] == roots[1] >= 0 else None
+
+
+def _store_together(w: GraphWriter, pending: list[tuple[Stored, Value]]) -> None:
+    """Store values, some of which may read the buffers that others are stored in."""
+    for place, value in pending:
+        if isinstance(value, Stored) and value.buffer is place.buffer and value.first:
+            raise Unsupported
+    waiting = [
+        (place, value)
+        for place, value in pending
+        if not (isinstance(value, Stored) and value.buffer is place.buffer)
+    ]
+    late: list[tuple[Stored, Value]] = []
+    while waiting:
+        place, value = waiting.pop(0)
+        own = place.buffer in value.reads and not w.reads_in_place(value, place.buffer)
+        if own or any([place.buffer in other.reads for _, other in waiting]):
+            late.append((place, w.kept(value)))
+        else:
+            w.store(value, place)
+    for place, value in late:
+        w.store(value, place)
 
 
 def _operand(w: GraphWriter, x: Value) -> Value:
@@ -236,26 +283,14 @@ class _Carry:
         pending: list[tuple[Stored, Value]] = []
         for kind, value in zip(self._kinds, results, strict=True):
             if isinstance(kind, Stored):
-                if not (isinstance(value, Stored) and value.buffer is kind.buffer):
-                    pending.append((kind, value))
-                elif value.first:
-                    raise Unsupported
+                pending.append((kind, value))
                 continue
             if value.static != kind[1]:
                 raise Unsupported
             flat += w.written_out(value).elements.ravel().tolist()
         for value, place in stacked:
             w.store(value, place)
-        late: list[tuple[Stored, Value]] = []
-        while pending:
-            place, value = pending.pop(0)
-            own = place.buffer in value.reads and not w.reads_in_place(value, place.buffer)
-            if own or any([place.buffer in other.reads for _, other in pending]):
-                late.append((place, w.kept(value)))
-            else:
-                w.store(value, place)
-        for place, value in late:
-            w.store(value, place)
+        _store_together(w, pending)
         return flat
 
 

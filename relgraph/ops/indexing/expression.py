@@ -105,9 +105,9 @@ def indexed_shape(spec: Spec, shape: Shape, operands: tuple[TensorType, ...]) ->
         elif kind == "dynamic":
             check_scalar(_next(rest), "an index")
         elif kind == "array":
-            advanced.append(_next(rest).shape)
+            advanced.append(_next_array(rest, "iu").shape)
         else:
-            _check_mask(_next(rest).shape, shape, axis)
+            _check_mask(_next_array(rest, "b", width).shape, shape, axis)
             advanced.append((None,))
         axis += width
     if next(rest, None) is not None:
@@ -164,6 +164,20 @@ def _next(operands: Iterator[TensorType]) -> TensorType:
     if operand is None:
         raise ArgumentError(
             "fewer operands than the key has dynamic parts",
+            fix="Write x[key], or x.at[key] for an update, which makes the operands with the key.",
+        )
+    return operand
+
+
+def _next_array(operands: Iterator[TensorType], kinds: str, ndim: int | None = None) -> TensorType:
+    """Return the type of the next operand, an array of indices or a mask of so many dimensions."""
+    operand = _next(operands)
+    if operand.dtype.kind not in kinds or ndim not in (None, operand.ndim):
+        what = (
+            "an array of integers" if ndim is None else f"a mask of {count_of(ndim, 'dimension')}"
+        )
+        raise DTypeError(
+            f"the key takes {what}, not {operand}",
             fix="Write x[key], or x.at[key] for an update, which makes the operands with the key.",
         )
     return operand

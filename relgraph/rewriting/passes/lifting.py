@@ -1,5 +1,6 @@
 """Which indices move: where a part is enough, only that part is computed.
 
+Masks move the other way where the whole is enough: what the mask selects is then never copied.
 What an index becomes on the operands of an op is stated by the relations of
 :mod:`relgraph.relations.catalogue.views`.
 """
@@ -12,14 +13,16 @@ from importlib import import_module
 from typing import Any
 
 from relgraph.ir.graph import toposort
-from relgraph.ir.node import Constant, Variable
+from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ops.contraction import Matmul
 from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.indexing import composition as keys
 from relgraph.ops.indexing.expression import advanced_place, numpy_key
 from relgraph.ops.indexing.index import Index, index
+from relgraph.ops.indexing.update import AddIndex, MultiplyIndex, SetIndex
 from relgraph.ops.linalg.structured import Diagonal
 from relgraph.ops.permutation import MatrixTranspose, Transpose
+from relgraph.ops.reductions import Mean, Sum
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Reshape, Squeeze
 from relgraph.rewriting.selection import Selection, selection_of
 
@@ -28,6 +31,9 @@ PASSED = (  # keys move to their operands
     Reshape, BroadcastTo,
 )  # fmt: skip
 LAWS = ("index_stretchedo", "diagonal_elementwiseo", "index_matmulo")
+WRITTEN = SetIndex, AddIndex, MultiplyIndex  # at a mask, an element where it is
+SUMMED = Sum, Mean
+MOST_MASKED = 32  # ops that a mask moves past: they are computed where it is false, too
 
 
 @cache
@@ -37,13 +43,21 @@ def laws() -> Selection:
     return selection_of([getattr(views, name) for name in LAWS])
 
 
+@cache
+def outward() -> Selection:
+    """Return the relation that says what equal indices of all operands are on the result."""
+    views = import_module("relgraph.relations.catalogue.views")
+    return selection_of([views.index_elementwiseo.reversed])
+
+
 class IndexLifting:
     """Moves an index to the operands of elementwise functions and products.
 
     A key moves past an op if it selects at most half of the elements and nothing else needs the
-    whole result, which would then be computed twice.  Keys have one normal form: constant scalar
-    indices become integers, evenly spaced indices a slice, and the indices of a diagonal a
-    diagonal.
+    whole result, which would then be computed twice.  A mask moves from the operands of
+    elementwise functions to what is written at the mask, or summed.  Keys have one normal form:
+    constant scalar indices become integers, evenly spaced indices a slice, and the indices of a
+    diagonal a diagonal.
 
     Examples
     --------
@@ -56,7 +70,7 @@ class IndexLifting:
     """
 
     name = relation = "push_index"
-    tracks: tuple[Any, ...] | None = (Index, Diagonal)
+    tracks: tuple[Any, ...] | None = (Index, Diagonal, *WRITTEN, *SUMMED)
     pure = True
 
     def __repr__(self) -> str:
@@ -64,6 +78,8 @@ class IndexLifting:
 
     def transform(self, node: Variable) -> Variable | None:
         """Return a node with a simpler key, or without the index at its root."""
+        if isinstance(node.op, (*WRITTEN, *SUMMED)):
+            return _masked_whole(node)
         simpler = _simpler(node, node.inputs[0]) if isinstance(node.op, Index) else None
         if simpler is not None and simpler is not node:
             return simpler if simpler.type.narrows(node.type) else None
@@ -106,6 +122,42 @@ def _leaves_little(node: Variable) -> bool:
         return static and 2 * sizes[0] <= sizes[1]
     entries = keys.by_axis(spec, x.ndim)
     return entries is not None and keys.small(entries, x.type.shape)
+
+
+def _masked_whole(node: Variable) -> Variable | None:
+    """Return what is written at a mask, or summed, with the mask at the root of the value."""
+    place = 1 if isinstance(node.op, WRITTEN) else 0
+    value = node.inputs[place]
+    if not (value.ndim == 1 and isinstance(value.op, Elementwise | Cast)):
+        return None
+    images: dict[Variable, Variable] = {}
+    waiting = [value]
+    while waiting and len(images) <= MOST_MASKED:
+        x = waiting[-1]
+        missing = [y for y in x.inputs if y not in images]
+        if not x.ndim or _is_masked(x):
+            images[waiting.pop()] = x
+        elif not isinstance(x.op, Elementwise | Cast):
+            return None
+        elif missing:
+            waiting += missing
+        else:
+            whole = apply(x.op, tuple([images[y] for y in x.inputs]))
+            matcher = outward().plain(x.op)
+            fired = None if matcher is None else matcher(whole)
+            if fired is None:
+                return None
+            images[waiting.pop()] = fired[0]
+    if value not in images:
+        return None
+    inputs = list(node.inputs)
+    inputs[place] = images[value]
+    return apply(node.op, tuple(inputs))  # type: ignore[arg-type]
+
+
+def _is_masked(x: Variable) -> bool:
+    """Return True for the elements that one mask selects of a whole array."""
+    return isinstance(x.op, Index) and x.op.params[0] == (("mask", x.inputs[0].ndim),)
 
 
 def _simpler(node: Variable, x: Variable) -> Variable | None:

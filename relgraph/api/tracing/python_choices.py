@@ -1,0 +1,329 @@
+"""Python's ``if`` in traced functions: both branches are traced if the truth is not known.
+
+:mod:`.python_source` makes each branch a function.  :func:`choose` runs the one that is taken, or
+both, and finds out what they give: names that they assign, and arrays from outside that they write
+to.  These are then the results of an application of ``cond``; of ``where``, if they are numbers
+that elementwise ops compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
+from relgraph.api.tracing.tracer import Tracer, running, type_of, values_of, wrap
+from relgraph.api.tracing.weak_scalar import WeakScalar
+from relgraph.errors import ArgumentError
+from relgraph.ir.graph import substitute, toposort
+from relgraph.ir.node import Constant, Variable, fresh_input
+from relgraph.ops.elementwise import Cast, not_equal, where
+from relgraph.ops.loops import Cond, closed, results_of
+from relgraph.ops.shape import broadcast_to, reshape
+
+TRIALS = 24  # of one choice, each of which finds another array that it writes to
+MOST_BOTH = 16  # elementwise ops of numbers of which both branches are computed
+
+NUMBERS = (bool, int, float, WeakScalar, np.generic)
+
+
+Branch = Callable[..., Sequence[Any]]  # of the values of names, returning their next values
+
+
+class _Nothing:
+    """What a name without a value stands for."""
+
+    def __repr__(self) -> str:
+        return "a name without a value"
+
+
+NOTHING = _Nothing()
+
+
+class Saved:
+    """The state of a storage before a loop or a choice."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.state = storage._body, storage._node, storage._value, storage._writes
+
+    def restore(self) -> None:
+        """Give the storage this state."""
+        x = self.storage
+        x._body, x._node, x._value, x._writes = self.state
+
+
+def node_of(x: Any) -> Variable:
+    """Return the node of a value of a loop or a choice."""
+    from relgraph.api.differentiation import node_of
+
+    return node_of(x, "a value of a loop")
+
+
+def is_array(x: Any) -> bool:
+    """Return True for arrays and numbers."""
+    return isinstance(x, (Tracer, np.ndarray, *NUMBERS))
+
+
+def choose(
+    test: Any,
+    then: Branch,
+    other: Branch,
+    values: Sequence[Any] = (),
+    names: Sequence[str] = (),
+) -> Sequence[Any]:
+    """Run an ``if`` statement.
+
+    Parameters
+    ----------
+    test : object
+        Its condition.
+    then, other : callable
+        The branches: each takes the names that either assigns, and returns their next values.
+    values : tuple
+        Their values before the statement.
+    names : sequence of str
+        These names; by default, the statement is an expression with one value.
+
+    Raises
+    ------
+    ArgumentError
+        If the truth is not known, and the branches give values of different types.
+    """
+    node = truth(test)
+    if node is None:
+        return (then if test else other)(*values)
+    return _Choice(node, (then, other), values, names).traced()
+
+
+def either(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """Return the value of a conditional expression."""
+    return choose(test, lambda: (then(),), lambda: (other(),))[0]
+
+
+def truth(test: Any) -> Variable | None:
+    """Return a truth that is not known while tracing."""
+    if type(test) is not Tracer or values_of(test) is not None:
+        return None
+    kind = type_of(test)
+    if any([n != 1 for n in kind.shape]) or isinstance(test.node, Constant):
+        return None
+    node = reshape(test.node, ()) if kind.ndim else test.node
+    return node if node.dtype.kind == "b" else not_equal(node, 0)
+
+
+class _Choice:
+    def __init__(
+        self,
+        test: Variable,
+        branches: Sequence[Branch],
+        values: Sequence[Any],
+        names: Sequence[str],
+    ) -> None:
+        self.test, self.branches, self.values, self.names = test, branches, values, names
+        self.storages: list[Storage] = []  # that a branch writes to
+
+    def traced(self) -> tuple[Any, ...]:
+        """Return the values of the names after the statement."""
+        for _ in range(TRIALS):
+            saved = [Saved(x) for x in self.storages]
+            try:
+                runs = [self._run(branch, saved) for branch in self.branches]
+            except OutsideWrite as error:
+                if error.storage in self.storages:
+                    raise
+                found = error.storage
+            else:
+                return self._applied(*runs)
+            found.forget_values()
+            self.storages.append(found)
+        raise ArgumentError(
+            f"an if statement writes to more than {TRIALS} arrays",
+            fix="Write to fewer arrays, or choose with np.where.",
+        )
+
+    def _run(
+        self, branch: Branch, saved: Sequence[Saved]
+    ) -> tuple[tuple[Any, ...], list[Variable]]:
+        """Return what a branch gives: values of names, and the elements of arrays."""
+        token = BODY.set(self)
+        try:
+            for storage in self.storages:
+                storage._body, storage._writes = self, None
+            results = branch(*self.values)
+            return results, [x.node for x in self.storages]
+        finally:
+            BODY.reset(token)
+            for x in saved:
+                x.restore()
+
+    def _applied(
+        self,
+        then: tuple[tuple[Any, ...], list[Variable]],
+        other: tuple[tuple[Any, ...], list[Variable]],
+    ) -> tuple[Any, ...]:
+        """Return the values of the names, and give arrays their new elements."""
+        after = list(then[0])
+        places, pairs = [], []
+        for k, (a, b) in enumerate(zip(then[0], other[0], strict=True)):
+            if a is b or _equal_numbers(a, b):
+                continue
+            if a is NOTHING or b is NOTHING:
+                after[k] = NOTHING
+                continue
+            places.append(k)
+            pairs.append(self._pair(a, b, k))
+        written = [k for k, (a, b) in enumerate(zip(then[1], other[1], strict=True)) if a is not b]
+        results = self._chosen([*pairs, *[(then[1][k], other[1][k]) for k in written]])
+        for k, x in zip(places, results, strict=False):
+            after[k] = _not_written([then[0][k], other[0][k]], wrap(x))
+        for k, x in zip(written, results[len(places) :], strict=True):
+            self.storages[k].check_body()
+            self.storages[k].store(x)
+        return tuple(after)
+
+    def _pair(self, a: Any, b: Any, k: int) -> tuple[Variable, Variable]:
+        """Return two values of one name with one type."""
+        what = f"the name {self.names[k]!r}" if self.names else "a conditional expression"
+        if not (is_array(a) and is_array(b)):
+            raise ArgumentError(
+                f"{what} has a value that is no array in a branch that is chosen at the call",
+                {"values": f"{a!r} and {b!r}"},
+                "Choose between arrays and numbers, or make the condition a Python number.",
+            )
+        one, two = node_of(a), node_of(b)
+        if _is_weak(a) != _is_weak(b):
+            one, two = (_like(one, two), two) if _is_weak(a) else (one, _like(two, one))
+        dtype = np.result_type(one.dtype, two.dtype).name
+        one, two = [x if x.dtype.name == dtype else Cast(dtype)(x) for x in (one, two)]
+        if one.type.shape != two.type.shape:
+            raise ArgumentError(
+                f"{what} has two shapes, and which branch is taken is not known while tracing",
+                {"shapes": f"{one.type.shape} and {two.type.shape}"},
+                "Give it one shape in both branches.",
+            )
+        return one, two
+
+    def _chosen(self, pairs: Sequence[tuple[Variable, Variable]]) -> list[Variable]:
+        """Return one of each pair."""
+        known = set(toposort([self.test, *self._known()]))
+        sides = [x for pair in pairs for x in pair]
+        new = [x for x in toposort(sides) if x not in known and x.op is not None]
+        numbers = all([x.ndim == 0 for x in sides])
+        if numbers and len(new) <= MOST_BOTH and all(map(_is_of_numbers, new)):
+            return [where(self.test, *pair) for pair in pairs]
+        read = dict.fromkeys([y for x in new for y in x.inputs if y in known])
+        read |= dict.fromkeys([x for pair in pairs for x in pair if x in known])
+        operands = [x for x in read if not isinstance(x, Constant)]
+        inputs = [fresh_input("argument", x.type) for x in operands]
+        images = dict(zip(operands, inputs, strict=True))
+        graphs = [(inputs, substitute(side, images)) for side in zip(*pairs, strict=True)]
+        names = [f"argument_{i}" for i in range(len(operands))]
+        (one, two), captured = closed(graphs, names, whole=True)
+        return results_of(Cond(one, two)(self.test, *operands, *captured)) if pairs else []
+
+    def _known(self) -> list[Variable]:
+        """Return nodes that are computed before the statement."""
+        values = [x for x in self.values if type(x) is Tracer and values_of(x) is None]
+        return [x.node for x in (*values, *self.storages)]
+
+
+def _not_written(sources: Sequence[Any], chosen: Any) -> Any:
+    """Return a chosen array, which is one of two in NumPy: no array of these may be written to."""
+    for x in sources:
+        if type(x) is Tracer and not x._scalar and x._storage._body is BODY.get():
+            x._storage.unsure.add(chosen._storage)
+            chosen._storage.unsure.add(x._storage)
+    return chosen
+
+
+def _is_of_numbers(x: Variable) -> bool:
+    return x.op is not None and x.op.pointwise and x.ndim == 0
+
+
+def _is_weak(x: Any) -> bool:
+    return isinstance(x, NUMBERS) and not isinstance(x, np.generic)
+
+
+def _like(number: Variable, array: Variable) -> Variable:
+    """Return a Python number with the shape of an array, and its dtype if that has such numbers."""
+    kinds = "bifc"
+    if kinds.find(number.dtype.kind) <= kinds.replace("i", "iu").find(array.dtype.kind):
+        number = number if number.dtype == array.dtype else Cast(array.dtype.name)(number)
+    shape = array.type.shape
+    if not shape or not all([isinstance(n, int) for n in shape]):
+        return number
+    return broadcast_to(number, shape)
+
+
+def _equal_numbers(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and isinstance(a, bool | int | float | str) and bool(a == b)
+
+
+# Functions of Python that a traced number has no value for.
+
+
+def greatest(*values: Any) -> Any:
+    """Return what Python's ``max`` returns."""
+    values = tuple(values[0]) if len(values) == 1 else values
+    best = values[0]
+    for x in values[1:]:
+        best = np.where(x > best, x, best)
+    return best
+
+
+def least(*values: Any) -> Any:
+    """Return what Python's ``min`` returns."""
+    values = tuple(values[0]) if len(values) == 1 else values
+    best = values[0]
+    for x in values[1:]:
+        best = np.where(x < best, x, best)
+    return best
+
+
+def converted(dtype: str) -> Callable[[Any], Any]:
+    """Return the function that converts a traced number to the dtype of a Python number."""
+
+    def convert(x: Any) -> Any:
+        return wrap(Cast(dtype)(reshape(x.node, ())))
+
+    return convert
+
+
+_BUILTINS: tuple[tuple[Any, Callable[..., Any]], ...] = (
+    (max, greatest),
+    (min, least),
+    (int, converted("int64")),
+    (float, converted("float64")),
+    (bool, converted("bool")),
+)
+
+
+def builtin(function: Any) -> Any:
+    """Return a function of Python that takes traced numbers too, or None for another function."""
+    traced = next((call for name, call in _BUILTINS if name is function), None)
+    if traced is None or not running():
+        return None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        numbers = args[0] if len(args) == 1 and type(args[0]) in (tuple, list) else args
+        known = all([type(x) is not Tracer or values_of(x) is not None for x in numbers])
+        return function(*args, **kwargs) if known or kwargs else traced(*args)
+
+    return call
+
+
+__all__ = [
+    "NOTHING",
+    "NUMBERS",
+    "Branch",
+    "Saved",
+    "builtin",
+    "choose",
+    "either",
+    "is_array",
+    "node_of",
+    "truth",
+]
