@@ -8,6 +8,7 @@ that elementwise ops compute.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -265,21 +266,18 @@ def _equal_numbers(a: Any, b: Any) -> bool:
 # Functions of Python that a traced number has no value for.
 
 
-def greatest(*values: Any) -> Any:
-    """Return what Python's ``max`` returns."""
-    values = tuple(values[0]) if len(values) == 1 else values
-    best = values[0]
-    for x in values[1:]:
-        best = np.where(x > best, x, best)
-    return best
+def extreme(greater: bool) -> Callable[..., Any]:
+    """Return the function that returns what Python's ``max`` or ``min`` returns."""
+    ufunc, better = (np.maximum, operator.gt) if greater else (np.minimum, operator.lt)
 
+    def best(*values: Any) -> Any:
+        first, *rest = values[0] if len(values) == 1 else values
+        for x in rest:
+            whole = np.result_type(node_of(x).dtype, node_of(first).dtype).kind in "biu"
+            # Python compares: a NaN is not better than another number.
+            first = ufunc(first, x) if whole else np.where(better(x, first), x, first)
+        return first
 
-def least(*values: Any) -> Any:
-    """Return what Python's ``min`` returns."""
-    values = tuple(values[0]) if len(values) == 1 else values
-    best = values[0]
-    for x in values[1:]:
-        best = np.where(x < best, x, best)
     return best
 
 
@@ -293,8 +291,8 @@ def converted(dtype: str) -> Callable[[Any], Any]:
 
 
 _BUILTINS: tuple[tuple[Any, Callable[..., Any]], ...] = (
-    (max, greatest),
-    (min, least),
+    (max, extreme(True)),
+    (min, extreme(False)),
     (int, converted("int64")),
     (float, converted("float64")),
     (bool, converted("bool")),

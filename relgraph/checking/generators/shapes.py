@@ -208,6 +208,8 @@ def _choices(clause: Clause, v: PatternVariable, field: str) -> list[Any]:
         kinds = frozenset.intersection(*axis_kinds(clause)[v].values())
         return [x for x in ONE_AXIS + PARAMETERS[name] if type(x) in kinds]
     choices = PARAMETERS[name] if name in PARAMETERS else _declared(clause, v, name)
+    if name == "spec" and "bool" not in dtypes_of(clause):
+        choices = [s for s in choices if not any(entry[0] == "mask" for entry in s)]
     # The operands supply the unknown sizes of a shape, and parts of a key.
     nodes = [x for x in _nodes(clause.left, clause.right) if isinstance(x.op, OpPattern)]
     supplied = {

@@ -1,6 +1,7 @@
 """Elements that a mask selects: a choice at each element takes the place of their copy.
 
-:mod:`relgraph.rewriting.passes.lifting` moves masks past the functions of what they select.
+The relations have no phase: the pass ``push_index`` applies them, after it has moved masks past
+the functions of what they select.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from relgraph.numpy.reductions import mean, sum
 from relgraph.ops.elementwise import Cast, where
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.indexing.update import AddIndex, MultiplyIndex, SetIndex
-from relgraph.relations.catalogue import TIDY, relations_in
+from relgraph.relations.catalogue import relations_in
 from relgraph.relations.catalogue.conditions import numerico, scalaro
 from relgraph.relations.catalogue.updates import same_dtypeo
 from relgraph.relations.decorators import identity
@@ -29,7 +30,7 @@ def is_mask(s: Any, m: Any, x: Any) -> bool:
     return s == (("mask", x.ndim),) and shape == x.type.shape and None not in shape
 
 
-@identity(tags=TIDY, where=lambda x, m, s: masko(s, m, x), rounding="exact", broadcast="v")
+@identity(where=lambda x, m, s: masko(s, m, x), rounding="exact", broadcast="v")
 def write_at_masko(x, v, w, m, s):
     """at(x)[m].set(w[m]) = where(m, w, x), at(x)[m].add(w[m]) = where(m, x + w, x).
 
@@ -54,7 +55,7 @@ def own_dtype(x: Any) -> str:
     return str(x.dtype)
 
 
-@identity(tags=TIDY, where=lambda x, m, s: masko(s, m, x))
+@identity(where=lambda x, m, s: masko(s, m, x))
 def reduce_at_masko(x, m, s, a, d):
     """sum(x[m]) = sum(where(m, x, 0)), and mean(x[m]) = sum(where(m, x, 0)) / sum(m).
 

@@ -185,14 +185,36 @@ def add_readso(x, v, s, i):
 def add_sparseo(x, v, z, s, i):
     """x + at(0)[s].set(v) = at(x)[s].add(v), and x + at(0)[s].add(v) = at(x)[s].add(v).
 
-    x + 0 loses the sign of -0.0, and values of repeated elements are added in another order.
+    Holds where s selects no element twice.  x + 0 loses the sign of -0.0.
     Source: x + 0 = x.
     """
-    zeros = (same_dtypeo(x, z), zeroo(z))
+    conditions = (distincto(s), same_dtypeo(x, z), zeroo(z))
     for indices in ((), (i,)):
         added = AddIndex(s)(x, v, *indices)
-        yield x + SetIndex(s)(z, v, *indices), added, (distincto(s), *zeros)
-        yield x + AddIndex(s)(z, v, *indices), added, zeros
+        yield x + SetIndex(s)(z, v, *indices), added, conditions
+        yield x + AddIndex(s)(z, v, *indices), added, conditions
+
+
+@identity(
+    tags=(*TIDY, "local_IncSubtensor_serialize", "inc_subtensor_srlz"),
+    where=lambda x, z, s: (
+        checko(_may_repeat, s, label="an element may be selected twice"),
+        same_dtypeo(x, z),
+        zeroo(z),
+    ),
+    specials="assumes_finite",
+)
+def add_sparse_repeatedo(x, v, z, s, i):
+    """x + at(0)[s].add(v) = at(x)[s].add(v), where s may select an element several times.
+
+    The values of such an element are added in another order.
+    Source: associative law.
+    """
+    return x + AddIndex(s)(z, v, i), AddIndex(s)(x, v, i)
+
+
+def _may_repeat(s: Any) -> bool:
+    return not keys.is_basic(s)
 
 
 def is_part(v: Any, s: Any, x: Any, *i: Any) -> bool:

@@ -50,6 +50,12 @@ def outward() -> Selection:
     return selection_of([views.index_elementwiseo.reversed])
 
 
+@cache
+def of_masks() -> Selection:
+    """Return the relations that say what is written at a mask, or summed, without the mask."""
+    return selection_of(import_module("relgraph.relations.catalogue.masks").RELATIONS)
+
+
 class IndexLifting:
     """Moves an index to the operands of elementwise functions and products.
 
@@ -125,11 +131,22 @@ def _leaves_little(node: Variable) -> bool:
 
 
 def _masked_whole(node: Variable) -> Variable | None:
-    """Return what is written at a mask, or summed, with the mask at the root of the value."""
+    """Return what is written at a mask, or summed, as a function of whole arrays."""
     place = 1 if isinstance(node.op, WRITTEN) else 0
-    value = node.inputs[place]
-    if not (value.ndim == 1 and isinstance(value.op, Elementwise | Cast)):
+    lifted = _lifted(node.inputs[place])
+    if lifted is None:
         return None
+    inputs = list(node.inputs)
+    inputs[place] = lifted
+    matcher = of_masks().plain(node.op)  # type: ignore[arg-type]
+    fired = None if matcher is None else matcher(apply(node.op, tuple(inputs)))  # type: ignore[arg-type]
+    return None if fired is None else fired[0]
+
+
+def _lifted(value: Variable) -> Variable | None:
+    """Return a number, or what a mask selects of a function, with the mask at the root."""
+    if value.ndim != 1:
+        return None if value.ndim else value
     images: dict[Variable, Variable] = {}
     waiting = [value]
     while waiting and len(images) <= MOST_MASKED:
@@ -148,11 +165,7 @@ def _masked_whole(node: Variable) -> Variable | None:
             if fired is None:
                 return None
             images[waiting.pop()] = fired[0]
-    if value not in images:
-        return None
-    inputs = list(node.inputs)
-    inputs[place] = images[value]
-    return apply(node.op, tuple(inputs))  # type: ignore[arg-type]
+    return images.get(value)
 
 
 def _is_masked(x: Variable) -> bool:
