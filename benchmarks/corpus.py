@@ -148,11 +148,8 @@ class Worker:
     def notes(self, program: Program, contenders: dict[str, Any]) -> list[str]:
         """Return what a reader must know of a row."""
         found = []
-        if "relgraph" in contenders:
-            if program.relgraph_reason:
-                found.append(f"relgraph: {program.relgraph_reason}")
-            if program.loops and program.relgraph is None:
-                found.append("relgraph: unrolled")
+        if "relgraph" in contenders and program.relgraph_reason:
+            found.append(f"relgraph: {program.relgraph_reason}")
         if "numba" in contenders:
             found.append(f"numba: {self.frameworks['numba'].chosen}")
         return found

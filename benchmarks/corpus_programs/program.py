@@ -62,7 +62,7 @@ class Program:
     torch : callable, str, optional
         By default, `function`; torch.compile leaves to NumPy what it cannot translate.
     loops : bool
-        Whether a Python loop runs over steps or elements, which relgraph unrolls.
+        Whether a Python loop runs over steps or elements.
     rtol : float, optional
         The tolerance of comparisons with NumPy, where that of the dtype is too narrow.
     """

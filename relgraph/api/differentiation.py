@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from relgraph.api import graph_derivatives as graphs
-from relgraph.api.argument_conversion import array_of
 from relgraph.api.graph_derivatives import Nodes, check_floats, direction
-from relgraph.api.pytrees import STATIC, filled, flattened, in_order_of, rebuilt
+from relgraph.api.pytrees import filled, flattened, in_order_of, rebuilt
+from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.number_trace import NUMBERS
-from relgraph.api.tracing.tracer import Tracer, argument, operand, wrap
+from relgraph.api.tracing.python_source import traceable
+from relgraph.api.tracing.tracer import Tracer, argument, wrap
 from relgraph.errors import ArgumentError, DerivativeError, kind_of
 from relgraph.ir.graph import substitute
-from relgraph.ir.node import Input, Variable, as_variable, fresh_input
+from relgraph.ir.node import Input, Variable, fresh_input
 
 GRAPHS = (Variable, Tracer)
 
@@ -30,20 +31,6 @@ def holds_graphs(value: Any, kinds: Any = GRAPHS) -> bool:
     if isinstance(value, dict):
         return any([holds_graphs(x, kinds) for x in value.values()])
     return isinstance(value, kinds)
-
-
-def node_of(x: Any, name: str, role: str = "argument") -> Variable:
-    """Return the node for an array, a number or a graph, or raise ArgumentError."""
-    x = operand(x)
-    if isinstance(x, STATIC):
-        raise ArgumentError(
-            f"the {role} {name} is {kind_of(x)}, not an array",
-            fix="Differentiate with respect to arrays and numbers, or containers of them.",
-        )
-    if not isinstance(x, (Variable, np.ndarray, np.generic, *NUMBERS)):
-        array = array_of(x)
-        x = x if array is None else array
-    return as_variable(x)
 
 
 class OnInputs:
@@ -92,7 +79,9 @@ class OnInputs:
             for i, x in enumerate(args)
         ]
         with tracing(function):
-            result = function(*replaced, **{k: rebuilt(x, _traced, k) for k, x in kwargs.items()})
+            result = traceable(function)(
+                *replaced, **{k: rebuilt(x, _traced, k) for k, x in kwargs.items()}
+            )
         _check_unchanged(replaced[i] for i in positions)
         self.aux = None
         if has_aux:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.differentiation import holds_graphs, node_of
+from relgraph.api.differentiation import holds_graphs
 from relgraph.api.function import Function, function
 from relgraph.api.pytrees import filled, flattened, in_order_of, rebuilt
+from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.tracer import argument
 from relgraph.errors import ArgumentError

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.api.differentiation import node_of
 from relgraph.api.linear_programs import at_arguments
 from relgraph.api.pytrees import filled, flattened, rebuilt
+from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.storage import BODY
 from relgraph.api.tracing.tracer import argument, wrap

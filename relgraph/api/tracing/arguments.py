@@ -11,9 +11,10 @@ import numpy as np
 from relgraph.api.argument_conversion import array_of, is_lazy
 from relgraph.api.pytrees import STATIC, structure_of, why_no_leaf
 from relgraph.api.tracing.number_trace import NUMBERS, Number
-from relgraph.api.tracing.tracer import Tracer
+from relgraph.api.tracing.tracer import Tracer, operand
 from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError, kind_of
+from relgraph.ir.node import Variable, as_variable
 
 _NONE: dict[int, Any] = {}  # shared by all calls, so never changed
 
@@ -124,3 +125,17 @@ class Leaves:
             {"value": x},
             why_no_leaf(x),
         )
+
+
+def node_of(x: Any, name: str, role: str = "argument") -> Variable:
+    """Return the node for an array, a number or a graph, or raise ArgumentError."""
+    x = operand(x)
+    if isinstance(x, STATIC):
+        raise ArgumentError(
+            f"the {role} {name} is {kind_of(x)}, not an array",
+            fix="Differentiate with respect to arrays and numbers, or containers of them.",
+        )
+    if not isinstance(x, (Variable, np.ndarray, np.generic, *NUMBERS)):
+        array = array_of(x)
+        x = x if array is None else array
+    return as_variable(x)

@@ -9,11 +9,12 @@ that elementwise ops compute.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
 from relgraph.api.tracing.tracer import Tracer, running, type_of, values_of, wrap
 from relgraph.api.tracing.weak_scalar import WeakScalar
@@ -43,6 +44,34 @@ class _Nothing:
 NOTHING = _Nothing()
 
 
+class Names(NamedTuple):
+    """The names of a statement.
+
+    Attributes
+    ----------
+    all : sequence of str
+        Those that it assigns; the index of a loop first.
+    own : sequence of str
+        Those that each iteration assigns before it reads them.
+    later : sequence of str
+        Those that are read outside of the loop.
+    changed : mapping of str to object
+        The objects of which it assigns elements, by their names.
+    """
+
+    all: Sequence[str]
+    own: Sequence[str]
+    later: Sequence[str]
+    changed: Mapping[str, Any]
+
+    def no_array(self) -> str | None:
+        """Return the name of an object with elements that is no array, if there is one."""
+        for name, x in self.changed.items():
+            if not (x is NOTHING or isinstance(x, Tracer | np.ndarray)):
+                return name
+        return None
+
+
 class Saved:
     """The state of a storage before a loop or a choice."""
 
@@ -56,13 +85,6 @@ class Saved:
         x._body, x._node, x._value, x._writes = self.state
 
 
-def node_of(x: Any) -> Variable:
-    """Return the node of a value of a loop or a choice."""
-    from relgraph.api.differentiation import node_of
-
-    return node_of(x, "a value of a loop")
-
-
 def is_array(x: Any) -> bool:
     """Return True for arrays and numbers."""
     return isinstance(x, (Tracer, np.ndarray, *NUMBERS))
@@ -73,7 +95,7 @@ def choose(
     then: Branch,
     other: Branch,
     values: Sequence[Any] = (),
-    names: Sequence[str] = (),
+    names: Names | None = None,
 ) -> Sequence[Any]:
     """Run an ``if`` statement.
 
@@ -85,17 +107,26 @@ def choose(
         The branches: each takes the names that either assigns, and returns their next values.
     values : tuple
         Their values before the statement.
-    names : sequence of str
-        These names; by default, the statement is an expression with one value.
+    names : Names, optional
+        Of the statement; by default, it is an expression with one value.
 
     Raises
     ------
     ArgumentError
-        If the truth is not known, and the branches give values of different types.
+        If the truth is not known, and the branches give values of different types, or assign an
+        element of an object that is no array.
     """
     node = truth(test)
     if node is None:
         return (then if test else other)(*values)
+    other_object = names.no_array() if names else None
+    if other_object is not None:
+        raise ArgumentError(
+            f"an if statement assigns an element of {other_object!r}, which is no array, and "
+            "whether it runs is not known while tracing",
+            {"condition": node},
+            "Assign to a name or an array instead, or make the condition a Python number.",
+        )
     return _Choice(node, (then, other), values, names).traced()
 
 
@@ -121,7 +152,7 @@ class _Choice:
         test: Variable,
         branches: Sequence[Branch],
         values: Sequence[Any],
-        names: Sequence[str],
+        names: Names | None,
     ) -> None:
         self.test, self.branches, self.values, self.names = test, branches, values, names
         self.storages: list[Storage] = []  # that a branch writes to
@@ -187,14 +218,14 @@ class _Choice:
 
     def _pair(self, a: Any, b: Any, k: int) -> tuple[Variable, Variable]:
         """Return two values of one name with one type."""
-        what = f"the name {self.names[k]!r}" if self.names else "a conditional expression"
+        what = f"the name {self.names.all[k]!r}" if self.names else "a conditional expression"
         if not (is_array(a) and is_array(b)):
             raise ArgumentError(
                 f"{what} has a value that is no array in a branch that is chosen at the call",
                 {"values": f"{a!r} and {b!r}"},
                 "Choose between arrays and numbers, or make the condition a Python number.",
             )
-        one, two = node_of(a), node_of(b)
+        one, two = _node(a), _node(b)
         if _is_weak(a) != _is_weak(b):
             one, two = (_like(one, two), two) if _is_weak(a) else (one, _like(two, one))
         dtype = np.result_type(one.dtype, two.dtype).name
@@ -240,6 +271,10 @@ def _not_written(sources: Sequence[Any], chosen: Any) -> Any:
     return chosen
 
 
+def _node(x: Any) -> Variable:
+    return node_of(x, "a value of a choice")
+
+
 def _is_of_numbers(x: Variable) -> bool:
     return x.op is not None and x.op.pointwise and x.ndim == 0
 
@@ -273,7 +308,7 @@ def extreme(greater: bool) -> Callable[..., Any]:
     def best(*values: Any) -> Any:
         first, *rest = values[0] if len(values) == 1 else values
         for x in rest:
-            whole = np.result_type(node_of(x).dtype, node_of(first).dtype).kind in "biu"
+            whole = np.result_type(_node(x).dtype, _node(first).dtype).kind in "biu"
             # Python compares: a NaN is not better than another number.
             first = ufunc(first, x) if whole else np.where(better(x, first), x, first)
         return first
@@ -317,11 +352,11 @@ __all__ = [
     "NOTHING",
     "NUMBERS",
     "Branch",
+    "Names",
     "Saved",
     "builtin",
     "choose",
     "either",
     "is_array",
-    "node_of",
     "truth",
 ]

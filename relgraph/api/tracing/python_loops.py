@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.python_choices import (
     NOTHING,
     NUMBERS,
     Branch,
+    Names,
     Saved,
     is_array,
-    node_of,
     truth,
 )
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
@@ -129,29 +130,11 @@ def _is_traced(x: Any) -> bool:
     return kind.ndim == 0 and kind.dtype.kind in "iu" and not isinstance(x.node, Constant)
 
 
-class Names(NamedTuple):
-    """The names that a loop assigns, the index first.
-
-    Attributes
-    ----------
-    all : sequence of str
-        These names.
-    own : sequence of str
-        Those that each iteration assigns before it reads them.
-    later : sequence of str
-        Those that are read outside of the loop.
-    """
-
-    all: Sequence[str]
-    own: Sequence[str]
-    later: Sequence[str]
-
-
 def run(
     indices: Any,
     body: Branch,
     values: Sequence[Any],
-    *names: Sequence[str],
+    names: Names,
 ) -> Sequence[Any]:
     """Run a loop.
 
@@ -163,15 +146,15 @@ def run(
         Takes the index and the other names that the loop assigns, and returns their next values.
     values : tuple
         Their values before the loop.
-    *names : sequence of str
-        The fields of :class:`Names`.
+    names : Names
+        Of the statement.
     """
     traced = isinstance(indices, TracedRange)
     numbers = _numbers(indices)
     stays = type(numbers) is not range or len(numbers) < LEAST or body.__code__ in IN_PYTHON.get()
     if running() and (traced or not stays):
         items = None if numbers is indices else indices
-        loop = _Loop(numbers, items, body, values, Names(*names))
+        loop = _Loop(numbers, items, body, values, names)
         try:
             return loop.traced()
         except OutsideWrite:
@@ -184,7 +167,12 @@ def run(
     return values
 
 
-def repeat(test: Any, body: Branch, values: Sequence[Any], *names: Sequence[str]) -> Sequence[Any]:
+def repeat(
+    test: Branch,
+    body: Branch,
+    values: Sequence[Any],
+    names: Names,
+) -> Sequence[Any]:
     """Run a ``while`` loop: in Python as long as its condition is known, and then once.
 
     Parameters
@@ -195,13 +183,13 @@ def repeat(test: Any, body: Branch, values: Sequence[Any], *names: Sequence[str]
         Takes them, too, and returns their next values.
     values : sequence
         Their values before the loop.
-    *names : sequence of str
-        The fields of :class:`Names`.
+    names : Names
+        Of the statement.
     """
     while True:
         holds = test(*values)
         if running() and truth(holds) is not None:
-            return _While(test, body, values, Names(*names)).traced()
+            return _While(test, body, values, names).traced()
         if not holds:
             return values
         values = body(*values)
@@ -241,6 +229,9 @@ class _Loop:
 
     def traced(self) -> Sequence[Any]:
         """Return the values of the names after the loop."""
+        other = self.names.no_array()
+        if other is not None:
+            raise StaysInPython(f"assigns an element of {other!r}, which is no array")
         for _ in range(TRIALS):
             saved = [Saved(x) for x in self.storages]
             starts = [x.node for x in self.storages]
@@ -277,6 +268,8 @@ class _Loop:
                 storage._body, storage._node, storage._value, storage._writes = self, x, None, None
             test = self._start(given, index)
             results = self.body(*given)
+            if self.indexed and self.later[0] and results[0] is not given[0]:
+                raise StaysInPython(f"changes its index {self.names.all[0]!r}")
             written = [x.node for x in self.storages]
         finally:
             BODY.reset(token)
@@ -312,9 +305,9 @@ class _Loop:
                 continue
             if before is NOTHING or not is_array(before) or not is_array(after):
                 raise StaysInPython(f"carries {self.names.all[k]!r}, which is no array before it")
-            node = node_of(after)
+            node = _node(after)
             if k not in self.carried:
-                first = node_of(before)
+                first = _node(before)
                 number = isinstance(before, NUMBERS) and not isinstance(before, np.generic)
                 if first.type.shape != node.type.shape:
                     raise StaysInPython(self._changes(k, first, node))
@@ -338,11 +331,11 @@ class _Loop:
         """Return the values of the names after the scan, and give arrays their new elements."""
         length, number = self._length()
         firsts = [*self.carried.values(), *starts]
-        following = [node_of(trial.results[k]) for k in self.carried] + trial.written
+        following = [_node(trial.results[k]) for k in self.carried] + trial.written
         last: dict[int, Variable] = {}
         for k, x in enumerate(trial.results):
             if self.own[k] and self.later[k] and isinstance(x, Tracer):
-                node = node_of(x)
+                node = _node(x)
                 if not length or not all([isinstance(n, int) for n in node.type.shape]):
                     raise StaysInPython(f"gives {self.names.all[k]!r} its value, if it runs")
                 last[k] = node
@@ -444,7 +437,7 @@ class _While(_Loop):
 
     def _applied(self, trial: _Traced, starts: Sequence[Variable]) -> Sequence[Any]:
         firsts = [*self.carried.values(), *starts]
-        following = [node_of(trial.results[k]) for k in self.carried] + trial.written
+        following = [_node(trial.results[k]) for k in self.carried] + trial.written
         assert trial.test is not None
         graphs = [(trial.inputs, [trial.test]), (trial.inputs, following)]
         names = [f"carry_{k}" for k in range(len(following))]
@@ -462,6 +455,10 @@ def _depending(outputs: Sequence[Variable], inputs: Sequence[Any]) -> list[Varia
             depend.add(x)
             nodes.append(x)
     return nodes
+
+
+def _node(x: Any) -> Variable:
+    return node_of(x, "a value of a loop")
 
 
 def _is_map(x: Variable) -> bool:

@@ -22,16 +22,19 @@ from typing import Any
 from relgraph.api.tracing import python_choices, python_loops
 from relgraph.api.tracing.storage import BODY
 
-_RUN, _RANGE, _REPEAT, _CHOOSE, _EITHER, _GET, _NOTHING, _CALLED, _EFFECT = [
+_RUN, _RANGE, _REPEAT, _CHOOSE, _EITHER, _OF, _GET, _NOTHING, _CALLED, _EFFECT = [
     f"__relgraph_{x}__"
-    for x in ("run", "range", "repeat", "choose", "either", "get", "nothing", "called", "effect")
-]
+    for x in (
+        "run", "range", "repeat", "choose", "either", "names", "get", "nothing", "called", "effect",
+    )
+]  # fmt: skip
 _NAMES: dict[str, Any] = {
     _RUN: python_loops.run,
     _RANGE: python_loops.range_of,
     _REPEAT: python_loops.repeat,
     _CHOOSE: python_choices.choose,
     _EITHER: python_choices.either,
+    _OF: python_choices.Names,
     _GET: python_loops.value_of_name,
     _NOTHING: python_choices.NOTHING,
 }
@@ -184,7 +187,7 @@ class _Converter(ast.NodeTransformer):
         made = ast.parse(
             f"def {body}({', '.join(order)}):\n    return {values}\n"
             f"({', '.join(order)},) = "
-            f"{_RUN}(None, {body}, {values}, {order!r}, {own!r}, {later!r})\n" + _deleted(order)
+            f"{_RUN}(None, {body}, {values}, {_names(node, order, own, later)})\n" + _deleted(order)
         ).body
         function, call = made[0], made[1]
         assert isinstance(function, ast.FunctionDef)
@@ -218,7 +221,7 @@ class _Converter(ast.NodeTransformer):
             f"def {test}({', '.join(names)}):\n    return None\n"
             f"def {body}({', '.join(names)}):\n    return {values}\n"
             f"[{', '.join(names)}] = "
-            f"{_REPEAT}({test}, {body}, {values}, {names!r}, {own!r}, {later!r})\n"
+            f"{_REPEAT}({test}, {body}, {values}, {_names(node, names, own, later)})\n"
             + _deleted(names)
         ).body
         check, function = made[:2]
@@ -244,8 +247,8 @@ class _Converter(ast.NodeTransformer):
         made = ast.parse(
             f"def {then}({', '.join(names)}):\n    return {values}\n"
             f"def {other}({', '.join(names)}):\n    return {values}\n"
-            f"[{', '.join(names)}] = {_CHOOSE}(None, {then}, {other}, {values}, {names!r})\n"
-            + _deleted(names)
+            f"[{', '.join(names)}] = "
+            f"{_CHOOSE}(None, {then}, {other}, {values}, {_names(node, names)})\n" + _deleted(names)
         ).body
         for function, body in zip(made, (node.body, node.orelse), strict=False):
             assert isinstance(function, ast.FunctionDef)
@@ -298,6 +301,22 @@ class _Converter(ast.NodeTransformer):
 def _values(names: Sequence[str]) -> str:
     """Return the text of the present values of names."""
     return f"[{', '.join(f'{_GET}(lambda: {x})' for x in names)}]"
+
+
+def _names(
+    node: ast.AST, names: Sequence[str], own: Sequence[str] = (), later: Sequence[str] = ()
+) -> str:
+    """Return the text of the :class:`.python_choices.Names` of a statement."""
+    changed: dict[str, None] = {}
+    for x in ast.walk(node):
+        if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store):
+            value = x.value
+            while isinstance(value, ast.Subscript | ast.Attribute):
+                value = value.value
+            if isinstance(value, ast.Name):
+                changed[value.id] = None
+    objects = ", ".join(f"{x!r}: {_GET}(lambda: {x})" for x in changed)
+    return f"{_OF}({names!r}, {own!r}, {later!r}, {{{objects}}})"
 
 
 def _deleted(names: Sequence[str]) -> str:

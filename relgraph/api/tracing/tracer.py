@@ -137,7 +137,8 @@ class Tracer(Operators):
         raise ArgumentError(
             "the traced function asks for the truth of an array, which is not known while tracing",
             {"array": self.node},
-            "Use np.where(condition, a, b) instead of if, and np.logical_and instead of and.",
+            "Use np.where(condition, a, b) and np.logical_and, or an if whose branches only assign "
+            "values.",
         )
 
     def _value(self) -> Any:

@@ -1,0 +1,263 @@
+"""``if``, conditional expressions and ``while`` of traced functions, with the results of Python."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import relgraph as rg
+from relgraph.errors import ArgumentError
+from relgraph.ops.loops import Cond, Scan, WhileLoop
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=12)
+INTEGERS = RNG.integers(0, 5, 30)
+
+
+def clipped(x):
+    if x > 1:
+        y = x * 0 + 1
+    elif x < -1:
+        y = x * 0 - 1
+    else:
+        y = x
+    return y
+
+
+def written(x):
+    out = np.zeros(x.shape)
+    if x[0] > 0:
+        out[:3] = x[:3]
+        x[-1] = 7
+    else:
+        out[3:] += 2
+    return out, x
+
+
+def branches_of_a_loop(x):
+    out = np.zeros(x.size)
+    kept = 0.0
+    for i in range(x.size):
+        if i > 0 and x[i] > x[i - 1]:
+            out[i - 1] = x[i]
+            kept = kept + x[i]
+        elif not 2 <= i < 5:
+            out[i] = -1
+    return out, kept
+
+
+def first_and_last(x):
+    out = np.empty_like(x)
+    for k in range(x.shape[0]):
+        if k == 0:
+            step = x[k] * 2
+        else:
+            step = out[k - 1] + x[k]
+        out[k] = step / 2 if k < x.shape[0] - 1 else step
+    return out
+
+
+def checksum(data):
+    crc = 0xFFFF
+    for byte in data:
+        for _ in range(8):
+            if crc & 1:
+                crc = (crc >> 1) ^ 0x8408 ^ byte
+            else:
+                crc >>= 1
+    return crc
+
+
+def longest_common_subsequence(a, b):
+    table = np.zeros((a.size + 1, b.size + 1), int)
+    for i in range(a.size):
+        for j in range(b.size):
+            if a[i] == b[j]:
+                table[i + 1, j + 1] = table[i, j] + 1
+            else:
+                table[i + 1, j + 1] = max(table[i, j + 1], table[i + 1, j])
+    return table[-1, -1]
+
+
+def exchanged(x):
+    low, high = x[0], x[1]
+    if low > high:
+        low, high = high, low
+    return low, high
+
+
+def of_integers(x):
+    return int(x[0] * 10) + float(int(x[1] > 0)), min(x[0], 0.0, x[2]), bool(x[3] > 0)
+
+
+def newton(x):
+    y, steps = x, 0
+    while abs(y * y - x) > 1e-12 and steps < 50:
+        y = (y + x / y) / 2
+        steps += 1
+    return y, steps
+
+
+def relaxed(u):
+    change = 1.0
+    while change > 1e-3:
+        new = u.copy()
+        new[1:-1] = (u[:-2] + u[2:]) / 2
+        change = np.abs(new - u).max()
+        u[:] = new
+    return u
+
+
+def collatz(n):
+    steps = 0
+    while n != 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps += 1
+    return steps
+
+
+def _smooth(u):
+    u[1:-1] = (u[:-2] + u[2:]) / 2
+
+
+def calls(u):
+    for _ in range(9):
+        _smooth(u)
+    return u
+
+
+def changed_elements(x):
+    for value in x:
+        value += 1
+    for row in x.reshape(-1, 1):
+        row *= 2
+    return value, row
+
+
+PROGRAMS = {
+    "elif": (clipped, [np.float64(0.3)], None),
+    "arrays": (written, [X], Cond),
+    "a loop": (branches_of_a_loop, [X], Scan),
+    "the first and the last": (first_and_last, [RNG.normal(size=(9, 4))], Scan),
+    "a loop over an array": (checksum, [INTEGERS], Scan),
+    "tables": (longest_common_subsequence, [INTEGERS, INTEGERS[::2].copy()], Scan),
+    "elements": (changed_elements, [X], None),
+    "exchanges": (exchanged, [X], None),
+    "functions of Python": (of_integers, [X], None),
+    "while": (newton, [np.float64(3.0)], WhileLoop),
+    "while of arrays": (relaxed, [np.linspace(0, 1, 9) ** 2], WhileLoop),
+    "while and if": (collatz, [np.int64(27)], WhileLoop),
+    "calls for what they change": (calls, [X], Scan),
+}
+
+
+def agrees(function, arrays):
+    changed, expected_changed = copy.deepcopy(arrays), copy.deepcopy(arrays)
+    expected = function(*expected_changed)
+    results = rg.jit(function)(*changed)
+    for a, b in (
+        zip(results, expected, strict=True) if type(expected) is tuple else [(results, expected)]
+    ):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    for a, b in zip(changed, expected_changed, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_choices_have_the_results_of_python(name):
+    function, arrays, op = PROGRAMS[name]
+    agrees(function, arrays)
+    agrees(function, [-x if x.dtype.kind == "f" and x.ndim else x + 2 for x in arrays])
+    graph = rg.jit(function).graph(*arrays)
+    assert op is None or any(isinstance(node.op, op) for node in graph)
+
+
+def test_only_the_branch_that_is_taken_runs():
+    def f(x, i):
+        y = x[0]
+        if i < x.size:
+            y = x[i]
+        return y
+
+    compiled = rg.jit(f)
+    assert compiled(X, np.int64(3)) == X[3]
+    assert compiled(X, np.int64(99)) == X[0]
+
+
+def test_known_conditions_are_python():
+    names = []
+
+    def f(x):
+        if x.ndim == 1:
+            names.append("vector")
+        return x + 1 if names else x
+
+    np.testing.assert_array_equal(rg.jit(f)(X), X + 1)
+    assert names == ["vector"]
+
+
+def test_a_name_that_a_branch_may_not_assign_has_no_value():
+    def f(x):
+        if x > 0:
+            y = x
+        return y
+
+    with pytest.raises(UnboundLocalError):
+        rg.jit(f)(np.float64(1.0))
+
+
+@pytest.mark.parametrize(
+    ("branch", "message"),
+    [
+        (lambda x: x[:2], r"'y' has two shapes.*one shape in both branches"),
+        (lambda x: "text", r"'y' has a value that is no array"),
+    ],
+)
+def test_branches_of_different_types_are_errors(branch, message):
+    def f(x):
+        if x[0] > 0:
+            y = x
+        else:
+            y = branch(x)
+        return y
+
+    with pytest.raises(ArgumentError, match=f"(?s){message}"):
+        rg.jit(f)(X)
+
+
+def test_elements_of_lists_are_not_assigned_in_branches():
+    def f(x):
+        parts = [x, x]
+        if x[0] > 0:
+            parts[0] = -x
+        return parts[0]
+
+    with pytest.raises(ArgumentError, match="element of 'parts', which is no array"):
+        rg.jit(f)(X)
+
+
+def test_an_array_that_may_be_one_of_two_is_not_written_to():
+    def f(x, y):
+        z = x if x[0] > 0 else y
+        z[0] = 1
+        return x, y
+
+    with pytest.raises(ArgumentError, match="view or a copy"):
+        rg.jit(f)(X.copy(), X.copy())
+
+
+def test_gradients_of_choices():
+    def f(x):
+        total = 0.0
+        for i in range(x.size):
+            if x[i] > 0:
+                total = total + x[i] ** 2
+        return total
+
+    np.testing.assert_allclose(rg.grad(f)(X), np.where(X > 0, 2 * X, 0))
