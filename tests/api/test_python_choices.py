@@ -238,8 +238,24 @@ def test_elements_of_lists_are_not_assigned_in_branches():
             parts[0] = -x
         return parts[0]
 
-    with pytest.raises(ArgumentError, match="element of 'parts', which is no array"):
+    with pytest.raises(ArgumentError, match="changes 'parts', which is no traced array"):
         rg.jit(f)(X)
+
+
+def test_known_arrays_change_in_the_branch_that_is_taken():
+    def f(x):
+        counts = np.zeros(3)
+        if x[0] > 0:
+            counts += 1
+            counts[0] = 5
+        else:
+            counts[:] = 2
+        for _ in range(9):
+            counts += 1
+        return counts
+
+    for x in (X, -X):
+        np.testing.assert_array_equal(rg.jit(f)(x), f(x))
 
 
 def test_an_array_that_may_be_one_of_two_is_not_written_to():
@@ -250,6 +266,24 @@ def test_an_array_that_may_be_one_of_two_is_not_written_to():
 
     with pytest.raises(ArgumentError, match="view or a copy"):
         rg.jit(f)(X.copy(), X.copy())
+
+
+def test_numbers_chosen_at_the_call_take_the_dtype_of_arrays():
+    def f(x, a):
+        count, scale = 0, 1.0
+        for i in range(x.size):
+            if x[i] > 0:
+                count += 1
+                scale = scale / 2
+        while scale < 3:
+            scale *= 2
+        return a * count + int(x[0]), a * scale, a // max(count, 1), np.exp(count), count + 0.5
+
+    for dtype in ("float32", "int32", "float64"):
+        a = np.arange(3, dtype=dtype)
+        for got, expected in zip(rg.jit(f)(X, a), f(X, a), strict=True):
+            assert np.asarray(got).dtype == np.asarray(expected).dtype
+            np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
 def test_gradients_of_choices():

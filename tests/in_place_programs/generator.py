@@ -7,8 +7,10 @@ negated: NumPy 2.4 reads wrong elements of float32 arrays whose strides are 16 b
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import dataclass, field
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,7 @@ class Function:
     def source(self) -> str:
         """Return the function as a program."""
         body = [*self.lines, f"return ({''.join(name + ', ' for name in self.names)})"]
-        return f"def f({', '.join(self.arguments)}):\n" + "".join(f"    {x}\n" for x in body)
+        return f"def f({', '.join(self.arguments)}):\n" + indent("\n".join(body) + "\n", "    ")
 
 
 class Generator:
@@ -72,7 +74,8 @@ class Generator:
         for _ in range(self.rng.integers(4, 15)):
             kind = self.pick(
                 self._creation, self._view, self._view, self._view, self._result, self._write,
-                self._write, self._write, self._write, self._call, self._call,
+                self._write, self._write, self._write, self._call, self._call, self._choice,
+                self._loop,
             )  # fmt: skip
             line = kind()
             if line and not self._runs(line):
@@ -94,7 +97,8 @@ class Generator:
                 self.function.fails = True
                 return False
         else:
-            if all(np.all(np.abs(x.astype("float64")) < LIMIT) for x in self.values.values()):
+            arrays = [np.asarray(x) for x in self.values.values()]
+            if all(np.all(np.abs(x.astype("float64")) < LIMIT) for x in arrays):
                 self.function.lines.append(line)
                 return True
         self.values.clear()  # undo the statement
@@ -132,7 +136,8 @@ class Generator:
 
     def _any(self, *, array: bool = False) -> str:
         """Return the name of an array, more probably of a recent one."""
-        names = [n for n, x in self.values.items() if not array or isinstance(x, np.ndarray)]
+        kinds = np.ndarray if array else np.ndarray | np.generic
+        names = [n for n, x in self.values.items() if isinstance(x, kinds)]
         weights = np.arange(1, len(names) + 1, dtype=float)
         return str(self.rng.choice(names, p=weights / weights.sum()))
 
@@ -240,6 +245,56 @@ class Generator:
             # NumPy is wrong where the strides of one-dimensional views differ.
             value = self.pick(value, f"np.copy({value})") if source.ndim > 1 else f"{value} + 0"
         return f"{of}[{key}] {equals} {value}"
+
+    def _condition(self) -> str:
+        """Return a condition, whose truth is mostly not known while tracing."""
+        sums = [f"np.sum({self._any()}) {self.pick('<', '>', '!=')} {self.pick(0, 2, 5)}"] * 3
+        first = self.pick(
+            *sums, f"np.size({self._any()}) > 3", f"2 < np.sum({self._any()} + 1) < 9"
+        )
+        second = f"np.sum({self._any()}) > {self.pick(-1, 1)}"
+        return str(
+            self.pick(first, first, f"{first} and {second}", f"{first} or {second}", f"not {first}")
+        )
+
+    def _choice(self) -> str:
+        """Return an ``if`` statement, or a conditional expression."""
+        of, name = self._any(), self._name()
+        one, two = [f"{of} {self.pick('+', '*', '-')} {self.pick(1, 2)}" for _ in range(2)]
+        if self.rng.random() < 0.3:
+            return f"{name} = {one} if {self._condition()} else {two}"
+        shared = f"{name} = {one}\n{self._write()}", f"{name} = {two}\n{self._write()}"
+        then, other = self.pick((self._write(), self._write()), (self._write(), "pass"), shared)
+        if not (self._is_valid(then) and self._is_valid(other)):
+            return f"{name} = {one}"
+        return f"if {self._condition()}:\n{indent(then, '    ')}\nelse:\n{indent(other, '    ')}"
+
+    def _is_valid(self, text: str) -> bool:
+        """Return True if NumPy runs a statement, which is then undone."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                exec(text, {"np": np}, copy.deepcopy(self.values))
+        except FAILURES:
+            return False
+        return True
+
+    def _loop(self) -> str:
+        """Return a ``for`` or ``while`` loop."""
+        of, count = self._any(array=True), self._name()
+        x = self.values[of]
+        if not x.size:
+            return f"{count} = 0"
+        key = f"(i + {self.pick(0, 1, 3)}) % {x.shape[0] or 1}" if x.ndim else "..."
+        body = f"{of}[{key}] {self.pick('+', '*')}= {self.pick(1, -1)}"
+        if self.rng.random() < 0.5:
+            body += f"\nif {of}[{key}].sum() > {self.pick('i', 1)}:\n    {count} = {count} + 1"
+        if not self._is_valid(f"i = {count} = 0\n{body}"):
+            return f"{count} = 0"
+        if self.rng.random() < 0.6:
+            return f"{count} = 0\nfor i in range({self.pick(3, 9)}):\n{indent(body, '    ')}"
+        test = f"i < 9 and np.sum({of}) < {self.pick(5, 20)}"
+        return f"i = {count} = 0\nwhile {test}:\n{indent(body, '    ')}\n    i = i + 1"
 
     def _call(self) -> str:
         of, other = self._any(array=True), self._any()

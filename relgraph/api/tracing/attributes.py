@@ -68,6 +68,8 @@ def _known_attribute(x: Tracer, value: Array, name: str) -> Any:
 def _known_method(x: Tracer, name: str, args: Any, kwargs: Any) -> Any:
     if not is_known((args, kwargs)):
         return _traced_attribute(x, name)(*args, **kwargs)
+    if name in _WRITERS:
+        x._storage.check_body()
     result = getattr(values_of(x), name)(*known(args), **known(kwargs))
     x._storage.changed()
     return wrap(result)
@@ -115,6 +117,7 @@ def _put(x: Tracer, indices: Any, values: Any, mode: str = "raise") -> None:
     CALLS["function"](np.put, (x, indices, values, mode), {})
 
 
+_WRITERS = ("byteswap", "itemset", "partition", "resize", "setfield")  # of known arrays only
 _WRITING: dict[str, Callable[..., Any]] = {"fill": _fill, "sort": _sort, "put": _put}
 
 

@@ -193,8 +193,10 @@ def _without_out(func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dic
 
 def _called(function: Any, args: Any, kwargs: dict[str, Any], *, writes: bool) -> Any:
     """Call a function of NumPy on arrays whose elements are known."""
-    result = function(*known(args), **known(kwargs))
     out = kwargs.get("out")
+    for x in _tracers((args[:1] if writes else (), out)):
+        x._storage.check_body()
+    result = function(*known(args), **known(kwargs))
     for x in _tracers((args, kwargs)):
         (x._storage.changed if writes or out is not None else x._storage.lent)()
     if out is not None:

@@ -16,11 +16,12 @@ import numpy as np
 
 from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
-from relgraph.api.tracing.tracer import Tracer, running, type_of, values_of, wrap
+from relgraph.api.tracing.tracer import Tracer, is_weak, running, type_of, values_of, weak, wrap
 from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.node import Constant, Variable, fresh_input
+from relgraph.ir.op import GetItem
 from relgraph.ops.elementwise import Cast, not_equal, where
 from relgraph.ops.loops import Cond, closed, results_of
 from relgraph.ops.shape import broadcast_to, reshape
@@ -56,7 +57,7 @@ class Names(NamedTuple):
     later : sequence of str
         Those that are read outside of the loop.
     changed : mapping of str to object
-        The objects of which it assigns elements, by their names.
+        What it assigns elements of, or changes by ``+=`` and the like, by their names.
     """
 
     all: Sequence[str]
@@ -65,9 +66,9 @@ class Names(NamedTuple):
     changed: Mapping[str, Any]
 
     def no_array(self) -> str | None:
-        """Return the name of an object with elements that is no array, if there is one."""
+        """Return the name of something that it changes and that is no traced array, or None."""
         for name, x in self.changed.items():
-            if not (x is NOTHING or isinstance(x, Tracer | np.ndarray)):
+            if not (x is NOTHING or isinstance(x, (Tracer, *NUMBERS, str, tuple, type(None)))):
                 return name
         return None
 
@@ -122,10 +123,10 @@ def choose(
     other_object = names.no_array() if names else None
     if other_object is not None:
         raise ArgumentError(
-            f"an if statement assigns an element of {other_object!r}, which is no array, and "
-            "whether it runs is not known while tracing",
+            f"an if statement changes {other_object!r}, which is no traced array, and whether it "
+            "runs is not known while tracing",
             {"condition": node},
-            "Assign to a name or an array instead, or make the condition a Python number.",
+            "Assign to a name, or to an array that the function makes with np.zeros or the like.",
         )
     return _Choice(node, (then, other), values, names).traced()
 
@@ -210,7 +211,9 @@ class _Choice:
         written = [k for k, (a, b) in enumerate(zip(then[1], other[1], strict=True)) if a is not b]
         results = self._chosen([*pairs, *[(then[1][k], other[1][k]) for k in written]])
         for k, x in zip(places, results, strict=False):
-            after[k] = _not_written([then[0][k], other[0][k]], wrap(x))
+            sources = [then[0][k], other[0][k]]
+            number = all(map(is_weak, sources)) and x.dtype.kind != "b"
+            after[k] = weak(x) if number else _not_written(sources, wrap(x))
         for k, x in zip(written, results[len(places) :], strict=True):
             self.storages[k].check_body()
             self.storages[k].store(x)
@@ -226,8 +229,8 @@ class _Choice:
                 "Choose between arrays and numbers, or make the condition a Python number.",
             )
         one, two = _node(a), _node(b)
-        if _is_weak(a) != _is_weak(b):
-            one, two = (_like(one, two), two) if _is_weak(a) else (one, _like(two, one))
+        if is_weak(a) != is_weak(b):
+            one, two = (_like(one, two), two) if is_weak(a) else (one, _like(two, one))
         dtype = np.result_type(one.dtype, two.dtype).name
         one, two = [x if x.dtype.name == dtype else Cast(dtype)(x) for x in (one, two)]
         if one.type.shape != two.type.shape:
@@ -242,7 +245,9 @@ class _Choice:
         """Return one of each pair."""
         known = set(toposort([self.test, *self._known()]))
         sides = [x for pair in pairs for x in pair]
-        new = [x for x in toposort(sides) if x not in known and x.op is not None]
+        order = toposort(sides)
+        known.update([x for x in order if isinstance(x.op, GetItem) and x.inputs[0] in known])
+        new = [x for x in order if x not in known and x.op is not None]
         numbers = all([x.ndim == 0 for x in sides])
         if numbers and len(new) <= MOST_BOTH and all(map(_is_of_numbers, new)):
             return [where(self.test, *pair) for pair in pairs]
@@ -279,10 +284,6 @@ def _is_of_numbers(x: Variable) -> bool:
     return x.op is not None and x.op.pointwise and x.ndim == 0
 
 
-def _is_weak(x: Any) -> bool:
-    return isinstance(x, NUMBERS) and not isinstance(x, np.generic)
-
-
 def _like(number: Variable, array: Variable) -> Variable:
     """Return a Python number with the shape of an array, and its dtype if that has such numbers."""
     kinds = "bifc"
@@ -307,11 +308,12 @@ def extreme(greater: bool) -> Callable[..., Any]:
 
     def best(*values: Any) -> Any:
         first, *rest = values[0] if len(values) == 1 else values
+        numbers = all(map(is_weak, (first, *rest)))
         for x in rest:
             whole = np.result_type(_node(x).dtype, _node(first).dtype).kind in "biu"
             # Python compares: a NaN is not better than another number.
             first = ufunc(first, x) if whole else np.where(better(x, first), x, first)
-        return first
+        return weak(first.node) if numbers else first
 
     return best
 
@@ -320,7 +322,8 @@ def converted(dtype: str) -> Callable[[Any], Any]:
     """Return the function that converts a traced number to the dtype of a Python number."""
 
     def convert(x: Any) -> Any:
-        return wrap(Cast(dtype)(reshape(x.node, ())))
+        node = Cast(dtype)(reshape(x.node, ()))
+        return wrap(node) if dtype == "bool" else weak(node)
 
     return convert
 

@@ -20,7 +20,6 @@ import numpy as np
 from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.python_choices import (
     NOTHING,
-    NUMBERS,
     Branch,
     Names,
     Saved,
@@ -28,8 +27,16 @@ from relgraph.api.tracing.python_choices import (
     truth,
 )
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
-from relgraph.api.tracing.tracer import Tracer, argument, running, type_of, values_of, wrap
-from relgraph.api.tracing.weak_scalar import WeakScalar
+from relgraph.api.tracing.tracer import (
+    Tracer,
+    argument,
+    is_weak,
+    running,
+    type_of,
+    values_of,
+    weak,
+    wrap,
+)
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable, as_variable, constant, fresh_input
@@ -47,8 +54,6 @@ _INDEX = TensorType("int64")
 
 IN_PYTHON: ContextVar[frozenset[CodeType]] = ContextVar("IN_PYTHON", default=frozenset())
 """The bodies of loops that Python runs, because the back end could not compile them."""
-
-_WIDE = ("float64", "int64", "bool")
 
 
 class TracedRange(NamedTuple):
@@ -225,13 +230,14 @@ class _Loop:
         self.own = [x in names.own for x in names.all]
         self.later = [x in names.later for x in names.all]
         self.carried: dict[int, Variable] = {}  # the first value of each name, by its place
+        self.weak = {k for k, x in enumerate(values) if is_weak(x)}  # numbers of Python
         self.storages: list[Storage] = []
 
     def traced(self) -> Sequence[Any]:
         """Return the values of the names after the loop."""
         other = self.names.no_array()
         if other is not None:
-            raise StaysInPython(f"assigns an element of {other!r}, which is no array")
+            raise StaysInPython(f"changes {other!r}, which is no traced array")
         for _ in range(TRIALS):
             saved = [Saved(x) for x in self.storages]
             starts = [x.node for x in self.storages]
@@ -261,7 +267,9 @@ class _Loop:
         token = BODY.set(self)
         try:
             given = [NOTHING if own else x for x, own in zip(self.values, self.own, strict=True)]
-            given_carries = {k: argument(x) for k, x in carries.items()}
+            given_carries = {
+                k: weak(x) if k in self.weak else argument(x) for k, x in carries.items()
+            }
             for k, tracer in given_carries.items():
                 given[k] = tracer
             for storage, x in zip(self.storages, arrays, strict=True):
@@ -280,7 +288,7 @@ class _Loop:
 
     def _start(self, given: list[Any], index: Sequence[Variable]) -> Variable | None:
         """Give the body its index; return the condition of the iteration, if there is one."""
-        number = self._number(argument(*index))
+        number = self._number(weak(*index))
         given[0] = number if self.items is None else self.items[number]
         return None
 
@@ -306,9 +314,12 @@ class _Loop:
             if before is NOTHING or not is_array(before) or not is_array(after):
                 raise StaysInPython(f"carries {self.names.all[k]!r}, which is no array before it")
             node = _node(after)
+            if k in self.weak and not is_weak(after):
+                self.weak.remove(k)
+                agrees = False
             if k not in self.carried:
                 first = _node(before)
-                number = isinstance(before, NUMBERS) and not isinstance(before, np.generic)
+                number = is_weak(before) or type(before) is bool
                 if first.type.shape != node.type.shape:
                     raise StaysInPython(self._changes(k, first, node))
                 if first.dtype != node.dtype:
@@ -317,7 +328,7 @@ class _Loop:
                     first = Cast(node.dtype.name)(first)
                 self.carried[k] = first
                 agrees = False
-            elif node.type != self.carried[k].type:
+            elif node.type != self.carried[k].type and agrees:
                 raise StaysInPython(self._changes(k, self.carried[k], node))
         starts = [x.type for x in trial.inputs[self.indexed + len(self.carried) :]]
         if agrees and any([x.type != t for x, t in zip(trial.written, starts, strict=True)]):
@@ -361,7 +372,7 @@ class _Loop:
         self._store(results[len(self.carried) :])
         after = list(trial.results)
         for k, x in zip(self.carried, results, strict=False):
-            after[k] = wrap(x)
+            after[k] = weak(x) if k in self.weak else wrap(x)
         for k, own in enumerate(self.own):
             if own and isinstance(trial.results[k], Tracer):
                 after[k] = NOTHING
@@ -398,27 +409,13 @@ class _Loop:
     def _check_worth(
         self, inputs: Sequence[Any], following: Sequence[Variable], firsts: Sequence[Variable]
     ) -> None:
-        """Raise for a loop of elementwise ops of arrays, which kernels compute without a loop, and
-        for one whose numbers would change the dtype of arrays.
-        """
+        """Raise for a loop of elementwise ops of arrays, which kernels compute without a loop."""
         inside = _depending(following, inputs)
-        weak = {inputs[0]}
-        weak |= {inputs[1 + j] for j, k in enumerate(self.carried) if self._is_int(k)}
-        for x in toposort(following):
-            numbers = [y for y in x.inputs if y in weak]
-            others = [y for y in x.inputs if y not in weak and not _is_number(y)]
-            if numbers and not others and x.dtype.kind in "iu":
-                weak.add(x)
-            elif numbers and any([y.dtype.name not in _WIDE for y in others]) and _is_map(x):
-                raise StaysInPython("has numbers that change the dtype of arrays")
         if not isinstance(self.indices, range) or self.storages:
             return
         wide = any([prod([n for n in x.type.shape if isinstance(n, int)]) > 1 for x in firsts])
         if wide and all(map(_is_map, inside)) and len(inside) * len(self.indices) <= MOST_MAPS:
             raise StaysInPython("has kernels that compute it at once")
-
-    def _is_int(self, k: int) -> bool:
-        return isinstance(self.values[k], int | WeakScalar) and self.carried[k].dtype.kind in "iu"
 
 
 class _While(_Loop):

@@ -315,6 +315,8 @@ def _names(
                 value = value.value
             if isinstance(value, ast.Name):
                 changed[value.id] = None
+        elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
+            changed[x.target.id] = None
     objects = ", ".join(f"{x!r}: {_GET}(lambda: {x})" for x in changed)
     return f"{_OF}({names!r}, {own!r}, {later!r}, {{{objects}}})"
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.api.tracing.storage import Array, Step, Storage, layout
-from relgraph.api.tracing.weak_scalar import CALLS, WeakScalar, value_of
+from relgraph.api.tracing.weak_scalar import CALLS, WeakNode, WeakScalar, value_of
 from relgraph.errors import ArgumentError, UnsupportedAttributeError
 from relgraph.ir.node import Variable, as_literal, as_variable
 from relgraph.ir.operators import FUNCTIONS, Operators
@@ -37,6 +37,9 @@ class Tracer(Operators):
     scalar : bool
         Whether it is a scalar of NumPy, which is never changed in place, unlike an array without
         dimensions.
+    weak : bool
+        Whether it is a number of Python that is computed at the call: beside arrays it takes their
+        dtype.
 
     Attributes
     ----------
@@ -44,15 +47,21 @@ class Tracer(Operators):
         The graph of its present elements.
     """
 
-    __slots__ = ("__weakref__", "_read", "_scalar", "_steps", "_storage")
+    __slots__ = ("__weakref__", "_read", "_scalar", "_steps", "_storage", "_weak")
     node: Variable
 
     def __init__(
-        self, storage: Storage, steps: tuple[Step, ...] = (), *, scalar: bool = False
+        self,
+        storage: Storage,
+        steps: tuple[Step, ...] = (),
+        *,
+        scalar: bool = False,
+        weak: bool = False,
     ) -> None:
         self._storage = storage
         self._steps = steps
-        self._scalar = scalar
+        self._scalar = scalar or weak
+        self._weak = weak
         self._read: tuple[Variable, Variable] | None = None
 
     def __getattribute__(self, name: str) -> Any:
@@ -90,7 +99,7 @@ class Tracer(Operators):
         return values_of(self)
 
     def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
-        return self.node
+        return WeakNode(self.node).__relgraph_operand__(dtypes) if self._weak else self.node
 
     def __eq__(self, other: object) -> Any:
         return CALLS["ufunc"](np.equal, "__call__", (self, other), {})
@@ -193,6 +202,12 @@ def _lifted(name: str) -> Callable[..., Any]:
         if of_arrays is not None and is_known((self, args)):
             return wrap(of_arrays(known(self), *known(args)))
         operands = () if "matmul" in name else (self, *args)
+        if self._weak:
+            if all(map(is_weak, args)):
+                result = method(self.node, *[operand(x, strong=True) for x in args])
+                return weak(result) if result.dtype.kind != "b" else wrap(result)
+            others = [x.dtype for x in map(operand, args) if hasattr(x, "dtype")]
+            return computed(method(as_variable(self, others), *map(operand, args)), operands)
         return computed(method(self.node, *map(operand, args)), operands)
 
     lifted.__name__ = name
@@ -360,13 +375,25 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return value
 
 
-def operand(value: Any) -> Any:
+def is_weak(x: Any) -> bool:
+    """Return True for a number of Python, also one that is computed at the call."""
+    return x._weak if type(x) is Tracer else type(x) in (int, float, WeakScalar)
+
+
+def weak(node: Variable) -> Tracer:
+    """Return a number of Python that is computed at the call."""
+    return Tracer(Storage(node, c_order=True), weak=True)
+
+
+def operand(value: Any, *, strong: bool = False) -> Any:
     """Return the operand for a value; a weak scalar stays one, and the op chooses its dtype.
 
     Tracers compare elements with ``==``, so a Python bool is an ordinary value here.
     """
     if type(value) in (list, tuple) and traces(value):
         return stacked(value)
+    if type(value) is Tracer and value._weak and not strong:
+        return WeakNode(value.node)
     return value if type(value) is WeakScalar else as_literal(unwrap(value))
 
 

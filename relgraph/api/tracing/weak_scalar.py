@@ -14,6 +14,7 @@ import numpy as np
 from relgraph.api.tracing.number_trace import NUMBERS, NumberTrace, Slot
 from relgraph.ir.node import Variable
 from relgraph.ir.operators import Operators
+from relgraph.ops.elementwise import Cast
 
 CALLS: dict[str, Callable[..., Any]] = {}
 """The operations of traced values, by name: "ufunc", "function", "index", "assign" and others.
@@ -86,6 +87,27 @@ class WeakScalar:
 
     def __format__(self, spec: str) -> str:
         return format(value_of(self), spec)
+
+
+class WeakNode:
+    """A number of Python that is computed at the call, as an operand: it takes the others' dtype.
+
+    Parameters
+    ----------
+    node : Variable
+        The number as an int64 or a float64.
+    """
+
+    __slots__ = ("node",)
+    __relgraph_weak__ = True
+
+    def __init__(self, node: Variable) -> None:
+        self.node = node
+
+    def __relgraph_operand__(self, dtypes: Sequence[np.dtype[Any]]) -> Variable:
+        kind = {"f": 0.0, "b": False}.get(self.node.dtype.kind, 0)
+        dtype = np.result_type(*dtypes, kind) if dtypes else self.node.dtype
+        return self.node if dtype == self.node.dtype else Cast(dtype.name)(self.node)
 
 
 def number_of(x: Any) -> Any:
