@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from math import prod
 from typing import Any
 
 from relgraph.ir.graph import FunctionGraph, map_nodes
@@ -119,6 +120,9 @@ class Structure:
     targets
         For each of ``stored``, the part of an array that it is written to; None for an array of its
         own.  Empty if each has an array of its own.
+    row
+        The number of elements of the last group, if it is reduced and they are few: a kernel of its
+        own then has no loop over them.
     """
 
     rows: tuple[Statement, ...]
@@ -132,6 +136,7 @@ class Structure:
     strides: tuple[tuple[tuple[int | None, int], ...], ...] = ()
     tables: tuple[str, ...] = ()
     targets: tuple[Target | None, ...] = ()
+    row: int | None = None
 
     def operands(self, part: Pass | None = None) -> list[Ref]:
         """Return the operands of the statements, then of the reductions; of one pass, if given."""
@@ -359,6 +364,28 @@ def reduced_axes(node: Variable) -> tuple[int, ...]:
     return tuple(sorted(a % ndim for a in axes))
 
 
+FEW, VECTOR = 4, 8  # elements of a row for which functions such as exp need no other rows
+
+
+def short_row(
+    loop: Sequence[Any],
+    groups: Sequence[Sequence[int]],
+    reduced: Sequence[int],
+    nodes: Sequence[Variable],
+    fusion: Fusion,
+) -> int | None:
+    """Return the number of elements of the last group, if it is reduced and they are few."""
+    last = groups[-1]
+    sizes = [loop[axis] for axis in last]
+    if not last or last[0] not in reduced or len(last) == len(loop) or any(map(is_scan, nodes)):
+        return None
+    if not all([isinstance(n, int) for n in sizes]) or not 1 < prod(sizes) <= fusion.short_row:
+        return None
+    # Functions such as exp need full vectors: lowering.nests.short_rows makes them of more rows.
+    cheap = max(map(fusion.weight, nodes)) <= 1
+    return prod(sizes) if cheap or prod(sizes) <= FEW or prod(sizes) % VECTOR == 0 else None
+
+
 def build(regions: Regions, piece: Sequence[int], regular: bool) -> Kernel:
     """Build the kernel of a piece of a region.
 
@@ -406,6 +433,7 @@ class _Builder:
             tuple(self.row_of[x].index for x in self.stored),
             strides=tuple(x.strides(groups) for x in operands),
             tables=tuple(map(dtype_name, self.tables)),
+            row=short_row(self.loop, groups, self.axes, self.nodes, self.regions.fusion),
         )
         return Kernel(
             structure,

@@ -49,6 +49,8 @@ class Fusion:
         a scalar depends on scalar inputs only, and a loop over an array needs it.
     gathers
         Whether kernels read elements of an array at indices in arrays.
+    short_row
+        The most elements of a row that a kernel reduces without a loop.
     """
 
     maps: Callable[[Variable], bool]
@@ -61,6 +63,7 @@ class Fusion:
     views: bool = False
     again: int = 0
     gathers: bool = False
+    short_row: int = 0
 
 
 class Regions:

@@ -30,6 +30,7 @@ from relgraph.lowering.kernels import (
     merged_axes,
     ordered,
     reduced_axes,
+    short_row,
     spanned,
 )
 from relgraph.lowering.refs import Ref, Slots, dtype_name
@@ -300,6 +301,7 @@ class _Builder:
             tuple(passes),
             tuple((dtype_name(x), x in self.inner) for x in self.results),
             strides=tuple(x.strides(groups) for x in operands),
+            row=short_row(self.loop, groups, self.axes, self.order, self.fusion),
         )
         return Kernel(
             structure,

@@ -50,7 +50,7 @@ def is_log_sum(node: Variable) -> bool:
 
 FUSION = Fusion(
     maps=supported, reduces=reduces, weight=weight, literals=literals, views=True, again=30,
-    gathers=True,
+    gathers=True, short_row=64,
 )  # fmt: skip
 
 

@@ -111,6 +111,8 @@ def result(b: Builder, fold: Fold, totals: Sequence[Scalar]) -> Scalar:
     if not in_blocks(fold):
         return totals[0]
     total, lost = totals  # an overflow makes the second one NaN
+    if lost is _NOTHING:
+        return total
     is_number = b.op("equal", lost, lost, dtype="bool")
     return b.op("select", is_number, b.apply(add, total, lost), total, dtype="float64")
 
@@ -193,6 +195,8 @@ class Folds:
         for i, (fold, own) in enumerate(self.split(totals)):
             if sums_exponentials(fold):
                 following += joined_pair(b, own, self._pair(fold, self._near[i], block[i], count))
+            elif in_blocks(fold) and own[0] is _NOTHING:
+                following += [cast(b, block[i], "float64"), _NOTHING]
             elif in_blocks(fold):
                 following += added(b, own[0], own[1], cast(b, block[i], "float64"))
             else:

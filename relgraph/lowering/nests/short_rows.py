@@ -33,7 +33,7 @@ def longest(structure: Structure, expensive: bool) -> int:
 
     ``expensive`` says whether the kernel computes a function such as ``exp``.
     """
-    if in_passes(structure) is None:
+    if structure.row is not None or in_passes(structure) is None:
         return 0
     return LONGEST if expensive else LONGEST_CHEAP
 

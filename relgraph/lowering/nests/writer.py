@@ -17,7 +17,7 @@ import numpy as np
 from relgraph.ir.records import record
 from relgraph.lowering.kernels import Structure
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder
-from relgraph.lowering.loops.nodes import Buffer, Function, Scalar, Var, const
+from relgraph.lowering.loops.nodes import Buffer, Const, Function, Scalar, Var, const
 from relgraph.lowering.nests.folds import BLOCK, Folds, cast
 from relgraph.lowering.refs import Ref
 
@@ -56,7 +56,7 @@ class Array:
 def parameter(
     name: str,
     dtype: str,
-    sizes: Sequence[Var],
+    sizes: Sequence[Scalar],
     spans: tuple[bool, ...],
     steps: tuple[tuple[int | None, int], ...] = (),
 ) -> Array:
@@ -84,8 +84,10 @@ class Nest:
     ----------
     count : int
         The number of groups in the loop nest.
-    sizes : list of Var
-        The size of each group.
+    integers : list of Var
+        The parameter for the size of each group.
+    sizes : list of Scalar
+        The size of each group: its parameter, or a constant.
     index : list of Scalar
         The current index of each group.
     arrays : list of Array
@@ -111,7 +113,10 @@ class Nest:
         self.past = past
         self.builder = Builder(_NO_LIMIT)
         self.count = len(structure.reduced)
-        self.sizes = [Var(f"n{g}", "int64") for g in range(self.count)]
+        self.integers = [Var(f"n{g}", "int64") for g in range(self.count)]
+        self.sizes: list[Scalar] = [*self.integers]
+        if structure.row is not None:
+            self.sizes[-1] = const(structure.row, "int64")
         self.index: list[Scalar] = [ZERO] * self.count
         steps = structure.strides or ((),) * len(structure.arrays)
         self.arrays = [
@@ -139,7 +144,7 @@ class Nest:
         ``more`` follows the results; with ``partial`` the rows of a block follow the sizes.
         """
         outputs = list(results)
-        integers = [*self.sizes]
+        integers = [*self.integers]
         integers += [x for array in (*self.arrays, *outputs) for x, _ in array.strides]
         integers += [ROWS] if partial else []
         integers += [HEAD] if self.past else []
@@ -231,6 +236,8 @@ class Nest:
         list of Scalar
             The totals after the loop.
         """
+        if isinstance(high, Const):
+            return self._short(low, high, totals, inner)
         if inner.streamed:
             low, totals = self._in_lines(low, high, totals, inner)
         if inner.folds.blocked or inner.staged:
@@ -240,6 +247,17 @@ class Nest:
             self.index[-1] = b.add(loop.index, inner.offset)
             loop.next = inner.folds.joined(loop.vars, inner.write(Place(loop.index)), ZERO)
         return loop.vars
+
+    def _short(
+        self, low: Scalar, high: Scalar, totals: Sequence[Scalar], inner: Innermost
+    ) -> list[Scalar]:
+        """Write the loop over a short row, which is no longer than a block."""
+        b, folds = self.builder, inner.folds
+        starts = folds.block_starts(totals) if folds.blocked else totals
+        with b.loop(low, high, starts, apart=True) as loop:
+            self.index[-1] = loop.index
+            loop.next = folds.joined(loop.vars, inner.write(Place(loop.index)), loop.index)
+        return folds.block_end(totals, loop.vars, high) if folds.blocked else loop.vars
 
     def _in_blocks(
         self, low: Scalar, high: Scalar, totals: Sequence[Scalar], inner: Innermost
