@@ -36,9 +36,10 @@ def rewritten(outputs: Outputs, run: Run, run_body: Run) -> Outputs:
     tuple of Variable
         The outputs of the rewritten graph.
     """
-    if not any(map(is_loop, toposort(outputs))):
-        return run(outputs)
-    new = run(_merged(outputs))
+    had_loops = any(map(is_loop, toposort(outputs)))
+    new = run(_merged(outputs) if had_loops else outputs)
+    if not had_loops and not any(map(is_loop, toposort(new))):
+        return new
     before = new
     changes: dict[Variable, Variable] = {}
     lines: list[str] = []

@@ -154,3 +154,13 @@ def test_indices_that_do_not_follow_the_step_stay_as_they_are():
 
     a, b = np.random.default_rng(4).normal(size=(2, 10, 10))
     np.testing.assert_allclose(rg.jit(multiplied)(a, b.copy()), multiplied(a, b), rtol=1e-12)
+
+
+def test_bodies_of_loops_that_are_rolled_are_rewritten():
+    x = rg.vector("x", shape=(20,))
+    y = x
+    for _ in range(60):
+        y = rg.log(rg.exp(A[0, 0] * y)) / rg.sum(y)
+    rewritten = rg.rewrite_graph(y, mode="fast_run")
+    (scan,) = [node for node in rg.FunctionGraph(None, [rewritten]) if isinstance(node.op, Scan)]
+    assert "exp" not in [node.op.name for node in scan.op.body.graph if node.op is not None]
