@@ -81,6 +81,8 @@ class FiringCost:
         """
         result, rewrite, bindings = fired
         bound = nodes_of(bindings)
+        for x in [x for x in bound if self._is_made(x, taken)]:
+            del bound[x]  # its operands are in the graph, it is not
         # An instance may be a bound node as a whole, as x is 1 x; otherwise none but bound nodes
         # means that a matched node is bound, too, and stays: exp(x) / exp(x) = exp(x) exp(-x).
         gathers = rewrite.gathers
@@ -110,6 +112,18 @@ class FiringCost:
             return True
         self.refuse(root, (*left, *new, *kept))
         return False
+
+    def _is_made(self, x: Variable, taken: Sequence[Variable]) -> bool:
+        """Return True for a sum or product of the operands that a match leaves of another one."""
+        op: Any = x.op
+        if op is None or not (op.associative and op.commutative) or self._uses(x):
+            return False
+        stack = list(taken)
+        for y in stack:  # grows as it goes
+            if y is x:
+                return False
+            stack += [z for z in y.inputs if z.op is op]
+        return True
 
     def refuse(self, root: Variable, nodes: Iterable[Variable]) -> None:
         """Record that a firing was rejected because of the users of some nodes."""
