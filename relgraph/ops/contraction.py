@@ -128,6 +128,7 @@ class Einsum(Op):
 
     __slots__ = ()
     name = "einsum"
+    measure = (20, 4)
     parameters = ("subscripts",)
 
     @classmethod

@@ -11,7 +11,7 @@ from typing import Any
 
 from relgraph.ir.node import Constant
 from relgraph.numpy.reductions import sum
-from relgraph.ops.contraction import Outer
+from relgraph.ops.contraction import Einsum, Outer
 from relgraph.ops.linalg.solve import Inv, Solve, SolveTriangular
 from relgraph.ops.linalg.structured import Diagonal, Trace
 from relgraph.ops.permutation import matrix_transpose
@@ -19,7 +19,7 @@ from relgraph.relations.catalogue import CANONICAL, SEARCH, SPECIALIZE, TIDY, re
 from relgraph.relations.catalogue.conditions import matrixo, numerico, scalaro, vectoro
 from relgraph.relations.catalogue.units import identity_like
 from relgraph.relations.decorators import identity
-from relgraph.relations.kanren.goals import calco, checko, facto, symmetrico
+from relgraph.relations.kanren.goals import calco, checko, facto, floato, symmetrico
 
 trace, diagonal, outer = Trace(), Diagonal(0), Outer()
 inv, solve = Inv(), Solve("general")
@@ -515,6 +515,26 @@ def gram_quadratico(A, x):
     Source: R. A. Horn and C. R. Johnson, Matrix Analysis, 2nd ed., section 0.2.5.
     """
     return (A @ x) @ (A @ x), x @ (matrix_transpose(A) @ A) @ x
+
+
+def summed_axes(s: Any) -> Any:
+    """Return the axes that an einsum sums, if its operands have equal labels in one order."""
+    operands, result = s.split("->")
+    labels, *others = operands.split(",")
+    kept = [label for label in labels if label in result]
+    if any(x != labels for x in others) or len(set(labels)) < len(labels) or kept != [*result]:
+        return None
+    return tuple([i - len(labels) for i, label in enumerate(labels) if label not in result]) or None
+
+
+@identity(tags=TIDY, where=lambda x, y, s, a: (floato(x), floato(y), calco(a, summed_axes, s)))
+def einsum_rowso(x, y, s, a):
+    """einsum(x, y, "ab,ab->a") = sum(x * y, axis=1), and so for any axes.
+
+    Terms are added in another order.
+    Source: definition.
+    """
+    return Einsum(s)(x, y), sum(x * y, axis=a)
 
 
 RELATIONS = relations_in(

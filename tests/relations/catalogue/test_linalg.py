@@ -40,6 +40,12 @@ batch = tensor("batch", 2, 3, 3)
 left, right = tensor("left", 3, 2), tensor("right", 2, 3)
 
 ROWS = [
+    Row(
+        p.einsum_rowso,
+        rg.einsum("ab,ab->a", A, B),
+        rg.sum(A * B, axis=1),
+        rg.einsum("ab,ba->a", A, B),
+    ),
     Row(p.distribute_matmul_addo.reversed, A @ x + A @ y, A @ (x + y), A @ x + B @ y),
     Row(p.distribute_add_matmulo.reversed, A @ x + B @ x, (A + B) @ x, A @ x + B @ y),
     Row(p.distribute_matmul_subtracto.reversed, A @ x - A @ y, A @ (x - y), A @ x - B @ y),
