@@ -10,6 +10,7 @@ import pytest
 
 import relgraph as rg
 from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.text import text
 from relgraph.lowering.loops.verify import verify
 from relgraph.ops.loops import Scan
 
@@ -375,3 +376,8 @@ def test_gradients_of_loops():
     x = RNG.random(15)
     weights = 0.5 ** np.arange(14, -1, -1)
     np.testing.assert_allclose(rg.jit(rg.grad(f))(x), weights * np.cos(x), rtol=1e-12)
+
+
+def test_values_that_are_stored_are_read_from_the_array():
+    (node,) = scans(rg.rewrite_graph(rg.jit(jacobi).graph(np.ones(200), np.ones(200))))
+    assert "stack" not in text(written_loop(node, "NAME").function)

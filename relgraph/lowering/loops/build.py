@@ -42,6 +42,8 @@ from relgraph.lowering.loops.values import Computed, Part, Stored, Value, Writte
 from relgraph.lowering.loops.writer import CPU, FAILED, Limits, Writer
 from relgraph.lowering.sizes import unproved
 from relgraph.lowering.views import is_view
+from relgraph.ops.indexing import composition as keys
+from relgraph.ops.indexing.expression import indexed_shape
 from relgraph.ops.indexing.update import IndexUpdate, SetIndex
 from relgraph.ops.loops import Cond, Scan, WhileLoop, is_loop
 from relgraph.ops.permutation import MatrixTranspose
@@ -412,9 +414,34 @@ class GraphWriter(Writer):
         if is_loop(node):
             return self.loop(node, operands, None, _places_of(node, frame.places))
         value = self._value(node, operands)
-        if isinstance(value, Computed) and frame.uses.get(node, 0) > 1 and value.cost > CHEAP:
+        if self._is_kept(frame, node, value) and not self._is_stored_next(frame, node):
             return self.kept(value)
         return value
+
+    @staticmethod
+    def _is_kept(frame: _Frame, node: Variable, value: Any) -> bool:
+        """Return True for a value that would be computed again for each of its readers."""
+        return isinstance(value, Computed) and frame.uses.get(node, 0) > 1 and value.cost > CHEAP
+
+    @staticmethod
+    def _is_stored_next(frame: _Frame, node: Variable) -> bool:
+        """Return True for a value that the next node stores in an array: others read it there."""
+        rest = (x for x in frame.order[frame.now + 1 :] if x not in frame.values and x.inputs)
+        update = next(rest, None)
+        if update is None or not isinstance(update.op, SetIndex):
+            return False
+        array, value, *key = update.inputs
+        if value is not node or array is node or node in key or node.dtype != array.dtype:
+            return False
+        spec = update.op.params[0]
+        part = indexed_shape(spec, array.type.shape, tuple([x.type for x in key]))
+        return keys.is_basic(spec) and part == node.type.shape
+
+    def is_stored(self, operand: Variable, part: Value) -> None:
+        """Read a value that is stored in an array from there."""
+        frame = self.frames[-1] if self.frames else None
+        if frame is not None and self._is_kept(frame, operand, frame.values.get(operand)):
+            frame.values[operand] = part
 
     def _value(self, node: Variable, operands: Sequence[Value]) -> Any:
         assert node.op is not None

@@ -340,6 +340,8 @@ def updated(w: GraphWriter, node: Variable, operands: Sequence[Value]) -> Value:
         w.builder.store(target.buffer, at, combined(current, stretched(value, place)))
 
     w.for_each(shape, write)
+    if op.combiner is None and new == old and list(value.shape) == list(selection.shape):
+        w.is_stored(node.inputs[1], _selected(w, target, selection))
     return target
 
 
