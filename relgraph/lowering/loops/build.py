@@ -415,7 +415,9 @@ class GraphWriter(Writer):
             return self.loop(node, operands, None, _places_of(node, frame.places))
         value = self._value(node, operands)
         if self._is_kept(frame, node, value) and not self._is_stored_next(frame, node):
-            return self.kept(value)
+            place = frame.places.get(node)
+            fits = place is not None and list(place.shape) == list(value.shape)
+            return self.kept(value, place) if fits else self.kept(value)
         return value
 
     @staticmethod

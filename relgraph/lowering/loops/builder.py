@@ -304,15 +304,22 @@ class Builder:
     def choice(self, test: Scalar, then: Any, other: Any) -> list[Scalar]:
         """Write a choice, and return the values that the branch which runs returns."""
         sides: list[tuple[list[Statement], list[Scalar]]] = []
-        for branch in (then, other):
+        for branch, holds in ((then, True), (other, False)):
             statements: list[Statement] = []
-            with self._block(statements):
+            with self._block(statements), self.ranges.assumed(self._comparison(test), holds):
                 sides.append((statements, branch()))
         (yes, a), (no, b) = sides
         variables = [self.fresh("r", x.dtype) for x in a]
         results = tuple(map(Result, variables, a, b))
         self.write(If(test, tuple(yes), tuple(no), results))
         return list(variables)
+
+    def _comparison(self, test: Scalar) -> Op | None:
+        """Return the op that computes a truth, as far as it is known."""
+        if isinstance(test, Op):
+            return test
+        found = [op for bound in self._bound for op, x in bound.items() if x is test]
+        return found[0] if found and isinstance(found[0], Op) else None
 
 
 def part(b: Builder, size: Scalar, bounds: slice) -> tuple[Scalar, Scalar]:

@@ -163,7 +163,11 @@ def cond(
             flat: list[Scalar] = []
             pending: list[tuple[Stored, Value]] = []
             places = iter(stored)
-            for value, is_small in zip(w.graph(body.graph, known), small, strict=True):
+            large = [
+                x for x, is_small in zip(body.graph.outputs, small, strict=True) if not is_small
+            ]
+            new = [(x, y) for x, y in zip(large, stored, strict=True) if y not in changed.values()]
+            for value, is_small in zip(w.graph(body.graph, known, dict(new)), small, strict=True):
                 if is_small:
                     flat += w.written_out(value).elements.ravel().tolist()
                 else:

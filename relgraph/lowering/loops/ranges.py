@@ -8,10 +8,11 @@ variable that was bound last is replaced by its bound, until a constant is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from relgraph.lowering.loops.nodes import Const, Scalar
+from relgraph.lowering.loops.nodes import Const, Op, Scalar
 
 FUEL = 64  # replacements of a proof
 FAR = 1 << 40  # beyond which a number is not taken into a form, whose sums do not overflow then
@@ -49,6 +50,7 @@ class Ranges:
         self._most: dict[Scalar, Bounds] = {}
         self._number: dict[Scalar, int] = {}  # in the order in which they were bound
         self._known: set[Scalar] = set()  # those that are bounded by sizes
+        self._assumed: list[Form] = []  # what is not negative where code is being written
         self._fuel = 0
 
     # What is known.
@@ -80,6 +82,34 @@ class Ranges:
         elif op == "rem":
             most: Bounds = [(self.form(args[0]),), (_sum(self.form(args[1]), Form({}, -1)),)]
             self._bound(x, [(Form({}, 0),)], most)
+
+    @contextmanager
+    def assumed(self, test: Op | None, holds: bool) -> Iterator[None]:
+        """Take a comparison of indices as true or false while a branch is written."""
+        outer = self._assumed
+        self._assumed = [*outer, *self._facts(test, holds)]
+        yield
+        self._assumed = outer
+
+    def _facts(self, test: Op | None, holds: bool) -> list[Form]:
+        """Return what is not negative where a comparison holds or does not."""
+        name = test.op if test is not None else None
+        name = name if isinstance(name, str) else getattr(name, "name", None)
+        if test is None or name not in ("less", "less_equal", "equal"):
+            return []
+        if {x.dtype for x in test.args} != {"int64"}:
+            return []
+        a, b = test.args
+        up, down = _sum(self.form(b), self.form(a), -1), _sum(self.form(a), self.form(b), -1)
+        one = Form({}, -1)
+        if name == "equal" and holds:
+            return [up, down]
+        if name == "equal":
+            facts = [(self.at_most(a, b), up), (self.at_most(b, a), down)]
+            return [_sum(form, one) for known, form in facts if known]
+        if holds:
+            return [_sum(up, one) if name == "less" else up]
+        return [down if name == "less" else _sum(down, one)]
 
     def _bound(self, x: Scalar, least: Bounds, most: Bounds) -> None:
         self._number.setdefault(x, len(self._number))
@@ -135,7 +165,8 @@ class Ranges:
 
     def _proves(self, form: Form) -> bool:
         self._fuel = FUEL
-        return self._is_not_negative(form)
+        forms = [form, *[_sum(form, fact, -1) for fact in self._assumed]]
+        return any(map(self._is_not_negative, forms))
 
     def _is_not_negative(self, form: Form) -> bool:
         if not form.terms:

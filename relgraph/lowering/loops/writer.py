@@ -236,29 +236,31 @@ class Writer:
     # What an element reads.
 
     def reads_in_place(self, value: Value, buffer: Buffer, part: Part | None = None) -> bool:
-        """Return True if a value reads nothing of a buffer but the element that it is for.
+        """Return True if a value reads no other element of a part of a buffer than it is for.
 
         The value is for a part of the buffer, by default for all of it.
         """
         place, own = part or Part(value.shape, lambda place: place)
         with self._aside() as statements:
             at = self._indices(place)
-            target = tuple(own(at))
+            target, others = tuple(own(at)), tuple(own(self._indices(place)))
             stretched(value, at)
         form = self.builder.ranges.form
         wanted = list(map(form, target))
-        return all([list(map(form, x)) == wanted for x in _loads(statements, buffer)])
+        loads = _loads(statements, buffer)
+        return all([list(map(form, x)) == wanted or self._differ(x, others) for x in loads])
 
     def reads_elsewhere(self, value: Value, buffer: Buffer, part: Part) -> bool:
         """Return True if a value reads no element of a part of a buffer."""
         with self._aside() as statements:
             value.at(self._indices(value.shape))
             target = part.place(self._indices(part.shape))
+        return all([self._differ(x, target) for x in _loads(statements, buffer)])
+
+    def _differ(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> bool:
+        """Return True if two indices surely differ."""
         less = self.builder.ranges.less
-        return all(
-            any(less(a, b) or less(b, a) for a, b in zip(x, target, strict=True))
-            for x in _loads(statements, buffer)
-        )
+        return any([less(a, b) or less(b, a) for a, b in zip(x, y, strict=True)])
 
     def _indices(self, shape: Sequence[Scalar]) -> list[Scalar]:
         """Return any index of a shape, of which no more than that is known."""

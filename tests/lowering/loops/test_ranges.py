@@ -115,3 +115,23 @@ def test_a_proof_ends():
         ranges.result(x, "min" if k % 2 else "max", [last, index(k)])
         last = x
     assert not ranges.less(last, N)
+
+
+def test_branches_know_what_their_condition_says():
+    ranges, n, i = Ranges(), Var("n", "int64"), Var("i", "int64")
+    ranges.size(n)
+    ranges.index(i, ZERO, n)
+    zero, one = index(0), index(1)
+    assert not ranges.less(zero, i)
+    with ranges.assumed(Op("less", (zero, i), "bool"), True):
+        assert ranges.less(zero, i)
+        assert ranges.less(one, n)
+    with ranges.assumed(Op("less", (zero, i), "bool"), False):
+        assert ranges.at_most(i, zero)
+    with ranges.assumed(Op("equal", (i, zero), "bool"), False):
+        assert ranges.at_most(one, i)
+    with ranges.assumed(Op("equal", (i, one), "bool"), True):
+        assert ranges.less(one, n)
+    with ranges.assumed(Op("equal", (i, one), "bool"), False):
+        assert not ranges.less(zero, i)
+    assert not ranges.less(zero, i)
