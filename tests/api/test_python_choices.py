@@ -216,7 +216,7 @@ def test_a_name_that_a_branch_may_not_assign_has_no_value():
     ("branch", "message"),
     [
         (lambda x: x[:2], r"'y' has two shapes.*one shape in both branches"),
-        (lambda x: "text", r"'y' has a value that is no array"),
+        (lambda x: "text", r"'y' is not an array in a branch"),
     ],
 )
 def test_branches_of_different_types_are_errors(branch, message):
@@ -238,7 +238,7 @@ def test_elements_of_lists_are_not_assigned_in_branches():
             parts[0] = -x
         return parts[0]
 
-    with pytest.raises(ArgumentError, match="changes 'parts', which is no traced array"):
+    with pytest.raises(ArgumentError, match="changes 'parts', which is not a traced array"):
         rg.jit(f)(X)
 
 

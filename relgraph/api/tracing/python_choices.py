@@ -17,7 +17,7 @@ import numpy as np
 from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
 from relgraph.api.tracing.tracer import Tracer, is_weak, running, type_of, values_of, weak, wrap
-from relgraph.api.tracing.weak_scalar import WeakScalar
+from relgraph.api.tracing.weak_scalar import WeakNode, WeakScalar
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import substitute, toposort
 from relgraph.ir.node import Constant, Variable, fresh_input
@@ -65,8 +65,8 @@ class Names(NamedTuple):
     later: Sequence[str]
     changed: Mapping[str, Any]
 
-    def no_array(self) -> str | None:
-        """Return the name of something that it changes and that is no traced array, or None."""
+    def not_traced(self) -> str | None:
+        """Return the name of something that it changes and that is not a traced array, or None."""
         for name, x in self.changed.items():
             if not (x is NOTHING or isinstance(x, (Tracer, *NUMBERS, str, tuple, type(None)))):
                 return name
@@ -115,16 +115,16 @@ def choose(
     ------
     ArgumentError
         If the truth is not known, and the branches give values of different types, or assign an
-        element of an object that is no array.
+        element of an object that is not an array.
     """
     node = truth(test)
     if node is None:
         return (then if test else other)(*values)
-    other_object = names.no_array() if names else None
+    other_object = names.not_traced() if names else None
     if other_object is not None:
         raise ArgumentError(
-            f"an if statement changes {other_object!r}, which is no traced array, and whether it "
-            "runs is not known while tracing",
+            f"an if statement changes {other_object!r}, which is not a traced array, and whether "
+            "it runs is not known while tracing",
             {"condition": node},
             "Assign to a name, or to an array that the function makes with np.zeros or the like.",
         )
@@ -177,9 +177,7 @@ class _Choice:
             fix="Write to fewer arrays, or choose with np.where.",
         )
 
-    def _run(
-        self, branch: Branch, saved: Sequence[Saved]
-    ) -> tuple[tuple[Any, ...], list[Variable]]:
+    def _run(self, branch: Branch, saved: Sequence[Saved]) -> tuple[Sequence[Any], list[Variable]]:
         """Return what a branch gives: values of names, and the elements of arrays."""
         token = BODY.set(self)
         try:
@@ -194,8 +192,8 @@ class _Choice:
 
     def _applied(
         self,
-        then: tuple[tuple[Any, ...], list[Variable]],
-        other: tuple[tuple[Any, ...], list[Variable]],
+        then: tuple[Sequence[Any], list[Variable]],
+        other: tuple[Sequence[Any], list[Variable]],
     ) -> tuple[Any, ...]:
         """Return the values of the names, and give arrays their new elements."""
         after = list(then[0])
@@ -224,7 +222,7 @@ class _Choice:
         what = f"the name {self.names.all[k]!r}" if self.names else "a conditional expression"
         if not (is_array(a) and is_array(b)):
             raise ArgumentError(
-                f"{what} has a value that is no array in a branch that is chosen at the call",
+                f"{what} is not an array in a branch that is chosen at the call",
                 {"values": f"{a!r} and {b!r}"},
                 "Choose between arrays and numbers, or make the condition a Python number.",
             )
@@ -263,8 +261,8 @@ class _Choice:
 
     def _known(self) -> list[Variable]:
         """Return nodes that are computed before the statement."""
-        values = [x for x in self.values if type(x) is Tracer and values_of(x) is None]
-        return [x.node for x in (*values, *self.storages)]
+        values = [x.node for x in self.values if type(x) is Tracer and values_of(x) is None]
+        return [*values, *[x.node for x in self.storages]]
 
 
 def _not_written(sources: Sequence[Any], chosen: Any) -> Any:
@@ -285,18 +283,15 @@ def _is_of_numbers(x: Variable) -> bool:
 
 
 def _like(number: Variable, array: Variable) -> Variable:
-    """Return a Python number with the shape of an array, and its dtype if that has such numbers."""
-    kinds = "bifc"
-    if kinds.find(number.dtype.kind) <= kinds.replace("i", "iu").find(array.dtype.kind):
-        number = number if number.dtype == array.dtype else Cast(array.dtype.name)(number)
+    """Return a Python number with the dtype that it has beside an array, and its shape."""
+    node = WeakNode(number).__relgraph_operand__([array.dtype])
     shape = array.type.shape
-    if not shape or not all([isinstance(n, int) for n in shape]):
-        return number
-    return broadcast_to(number, shape)
+    sized = bool(shape) and all([isinstance(n, int) for n in shape])
+    return broadcast_to(node, shape) if sized else node
 
 
 def _equal_numbers(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and isinstance(a, bool | int | float | str) and bool(a == b)
+    return type(a) is type(b) and isinstance(a, bool | int | float | str) and repr(a) == repr(b)
 
 
 # Functions of Python that a traced number has no value for.

@@ -235,9 +235,9 @@ class _Loop:
 
     def traced(self) -> Sequence[Any]:
         """Return the values of the names after the loop."""
-        other = self.names.no_array()
+        other = self.names.not_traced()
         if other is not None:
-            raise StaysInPython(f"changes {other!r}, which is no traced array")
+            raise StaysInPython(f"changes {other!r}, which is not a traced array")
         for _ in range(TRIALS):
             saved = [Saved(x) for x in self.storages]
             starts = [x.node for x in self.storages]
@@ -312,7 +312,9 @@ class _Loop:
             ):
                 continue
             if before is NOTHING or not is_array(before) or not is_array(after):
-                raise StaysInPython(f"carries {self.names.all[k]!r}, which is no array before it")
+                raise StaysInPython(
+                    f"carries {self.names.all[k]!r}, which is not an array before it"
+                )
             node = _node(after)
             if k in self.weak and not is_weak(after):
                 self.weak.remove(k)

@@ -173,33 +173,16 @@ class _Converter(ast.NodeTransformer):
         self.generic_visit(node)
         if names is None:
             return node
-        self.changed = True
-        self._number += 1
         assert isinstance(node.target, ast.Name)
-        index = node.target.id
+        index, items = node.target.id, node.iter
+        if over_range and isinstance(items, ast.Call):
+            items = ast.Call(ast.Name(_RANGE, ast.Load()), [items.func, *items.args], [])
         others = sorted(names - {index})
         order = [index, *others]
-        body = f"__relgraph_body_{self._number}__"
         # Values that an iteration does not take from the one before it.
         own = [x for x in others if first.get(x) == "write"]
         later = [x for x in order if x in self._elsewhere[node]]
-        values = _values(order)
-        made = ast.parse(
-            f"def {body}({', '.join(order)}):\n    return {values}\n"
-            f"({', '.join(order)},) = "
-            f"{_RUN}(None, {body}, {values}, {_names(node, order, own, later)})\n" + _deleted(order)
-        ).body
-        function, call = made[0], made[1]
-        assert isinstance(function, ast.FunctionDef)
-        assert isinstance(call, ast.Assign)
-        assert isinstance(call.value, ast.Call)
-        function.body[:0] = node.body
-        call.value.args[0] = node.iter
-        if over_range and isinstance(node.iter, ast.Call):
-            call.value.args[0] = ast.Call(
-                ast.Name(_RANGE, ast.Load()), [node.iter.func, *node.iter.args], []
-            )
-        return _located(made, node, node.body, [node.iter])
+        return self._called(node, (_RUN, items), [node.body], (order, own, later))
 
     def visit_While(self, node: ast.While) -> Any:
         """Rewrite a ``while`` loop, after those in its body."""
@@ -213,23 +196,10 @@ class _Converter(ast.NodeTransformer):
         own = [x for x in names if first.get(x) == "write" and x not in later]
         node.test = _truth(node.test)
         self.generic_visit(node)
-        self.changed = True
-        self._number += 1
-        test, body = [f"__relgraph_{x}_{self._number}__" for x in ("test", "body")]
-        values = _values(names)
-        made = ast.parse(
-            f"def {test}({', '.join(names)}):\n    return None\n"
-            f"def {body}({', '.join(names)}):\n    return {values}\n"
-            f"[{', '.join(names)}] = "
-            f"{_REPEAT}({test}, {body}, {values}, {_names(node, names, own, later)})\n"
-            + _deleted(names)
-        ).body
-        check, function = made[:2]
-        assert isinstance(check, ast.FunctionDef)
-        assert isinstance(function, ast.FunctionDef)
-        check.body = [ast.Return(node.test)]
-        function.body[:0] = node.body
-        return _located(made, node, node.body, [node.test])
+        test = ast.parse(f"lambda {', '.join(names)}: None", mode="eval").body
+        assert isinstance(test, ast.Lambda)
+        test.body = node.test
+        return self._called(node, (_REPEAT, test), [node.body], (names, own, later))
 
     def visit_If(self, node: ast.If) -> Any:
         """Rewrite an ``if`` statement, after those in its branches."""
@@ -240,24 +210,38 @@ class _Converter(ast.NodeTransformer):
         node.test = _truth(node.test)
         names = sorted({name for part in statements for name in _assigned(part)})
         self.generic_visit(node)
+        return self._called(node, (_CHOOSE, node.test), [node.body, node.orelse], (names, [], []))
+
+    def _called(
+        self,
+        node: ast.stmt,
+        call: tuple[str, ast.expr],
+        bodies: Sequence[list[ast.stmt]],
+        lists: tuple[Sequence[str], Sequence[str], Sequence[str]],
+    ) -> list[ast.stmt]:
+        """Return a statement as a call of a function.
+
+        It takes an expression, functions of the bodies, the values of the names that these assign,
+        and the :class:`.python_choices.Names` with the given lists.
+        """
         self.changed = True
         self._number += 1
-        then, other = [f"__relgraph_{x}_{self._number}__" for x in ("then", "other")]
-        values = _values(names)
-        made = ast.parse(
-            f"def {then}({', '.join(names)}):\n    return {values}\n"
-            f"def {other}({', '.join(names)}):\n    return {values}\n"
-            f"[{', '.join(names)}] = "
-            f"{_CHOOSE}(None, {then}, {other}, {values}, {_names(node, names)})\n" + _deleted(names)
-        ).body
-        for function, body in zip(made, (node.body, node.orelse), strict=False):
+        names = lists[0]
+        made = [f"__relgraph_body_{self._number}_{k}__" for k in range(len(bodies))]
+        listed, values = ", ".join(names), _values(names)
+        functions = "".join(f"def {name}({listed}):\n    return {values}\n" for name in made)
+        arguments = ", ".join(["None", *made, values, _names(node, *lists)])
+        text = f"{functions}[{listed}] = {call[0]}({arguments})\n{_deleted(names)}"
+        statements = ast.parse(text).body
+        for function, body in zip(statements, bodies, strict=False):
             assert isinstance(function, ast.FunctionDef)
             function.body[:0] = body
-        call = made[2]
-        assert isinstance(call, ast.Assign)
-        assert isinstance(call.value, ast.Call)
-        call.value.args[0] = node.test
-        return _located(made, node, [*node.body, *node.orelse], [node.test])
+        assigned = statements[len(bodies)]
+        assert isinstance(assigned, ast.Assign)
+        assert isinstance(assigned.value, ast.Call)
+        assigned.value.args[0] = call[1]
+        _place(statements, node, [call[1], *[x for body in bodies for x in body]])
+        return statements
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """Rewrite a conditional expression."""
@@ -272,8 +256,7 @@ class _Converter(ast.NodeTransformer):
         for function, value in zip(made.args[1:], (node.body, node.orelse), strict=True):
             assert isinstance(function, ast.Lambda)
             function.body = value
-        kept = {id(x) for part in (node.test, node.body, node.orelse) for x in ast.walk(part)}
-        _place(made, node, kept)
+        _place([made], node, [node.test, node.body, node.orelse])
         return made
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -331,17 +314,17 @@ def _truth(test: ast.expr) -> ast.expr:
     place = _place_of(test)
     yes, no = [ast.Constant(x, **place) for x in (True, False)]
     if isinstance(test, ast.BoolOp):
-        first, *rest = map(_truth, test.values)
+        first, *rest = test.values
         if not rest:
-            return first
-        others = _truth(ast.BoolOp(test.op, test.values[1:], **place))
+            return _truth(first)
+        others = _truth(ast.BoolOp(test.op, rest, **place))
         both = (others, no) if isinstance(test.op, ast.And) else (yes, others)
-        return ast.IfExp(first, *both, **place)
+        return ast.IfExp(_truth(first), *both, **place)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return ast.IfExp(_truth(test.operand), no, yes, **place)
     if isinstance(test, ast.Compare) and len(test.ops) > 1 and not _may_change(test.comparators):
         terms = [test.left, *test.comparators]
-        pairs = [
+        pairs: list[ast.expr] = [
             ast.Compare(copy.deepcopy(a), [op], [b], **place)
             for a, op, b in zip(terms, test.ops, terms[1:], strict=False)
         ]
@@ -355,20 +338,13 @@ def _may_change(terms: Sequence[ast.expr]) -> bool:
     return any([isinstance(x, calls) for term in terms for x in ast.walk(term)])
 
 
-def _located(
-    made: list[ast.stmt], node: ast.stmt, statements: list[ast.stmt], parts: list[ast.expr]
-) -> list[ast.stmt]:
-    """Return new statements with the place of the old one, but for what is a part of that."""
-    kept = {id(x) for part in (*statements, *parts) for x in ast.walk(part)}
-    for statement in made:
-        _place(statement, node, kept)
-    return made
-
-
-def _place(made: ast.AST, node: ast.stmt | ast.expr, kept: set[int]) -> None:
-    """Give new nodes the place of an old one."""
-    for x in ast.walk(made):
-        if id(x) not in kept and "lineno" in x._attributes:
+def _place(
+    made: Sequence[ast.AST], node: ast.stmt | ast.expr, kept: Sequence[ast.stmt | ast.expr]
+) -> None:
+    """Give new nodes the place of an old one, but for the parts of it that they hold."""
+    known = {id(x) for part in kept for x in ast.walk(part)}
+    for x in [x for part in made for x in ast.walk(part)]:
+        if id(x) not in known and "lineno" in x._attributes:
             x.lineno, x.end_lineno = node.lineno, node.lineno  # type: ignore[attr-defined]
             x.col_offset, x.end_col_offset = node.col_offset, node.col_offset  # type: ignore[attr-defined]
 

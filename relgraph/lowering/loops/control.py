@@ -6,11 +6,13 @@ otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Buffer, If, Scalar, Store, Var, index
@@ -138,57 +140,59 @@ def cond(
     A branch writes to an operand that it updates and that nothing reads later.
     """
     op: Any = node.op
-    test = operands[0]
     b = w.builder
-    small: list[bool] = []
-    stored: list[Stored] = []
-    changed: dict[int, Stored] = {}  # operands, by their numbers
+    changed: dict[int, Stored] = {}  # operands that a branch writes to, by their numbers
+    places: list[Stored | None] = []  # of results; None for those in variables
     for k, type_ in enumerate(node.type.items):
         shape = [index(d) if isinstance(d, int) else w.size_named(d) for d in type_.shape]
-        small.append(w.is_small(shape))
-        if small[-1]:
-            continue
         updated = None if targets is not None else _updated(op, k)
-        if updated and updated not in changed and w.carried_in_place(node, operands, updated):
-            place = operands[updated]
-            assert isinstance(place, Stored)
-            changed[updated] = place
+        if w.is_small(shape):
+            places.append(None)
+        elif updated and updated not in changed and w.carried_in_place(node, operands, updated):
+            operand = operands[updated]
+            assert isinstance(operand, Stored)
+            changed[updated] = operand
+            places.append(operand)
         else:
-            place = Stored(targets[k], b) if targets else w.buffer(type_.dtype.name, shape)
-        stored.append(place)
+            new = Stored(targets[k], b) if targets else w.buffer(type_.dtype.name, shape)
+            places.append(new)
     known = [changed.get(i) or _shared(w, x) for i, x in enumerate(operands[1:], 1)]
-
-    def branch(body: Any) -> Callable[[], list[Scalar]]:
-        def write() -> list[Scalar]:
-            flat: list[Scalar] = []
-            pending: list[tuple[Stored, Value]] = []
-            places = iter(stored)
-            large = [
-                x for x, is_small in zip(body.graph.outputs, small, strict=True) if not is_small
-            ]
-            new = [(x, y) for x, y in zip(large, stored, strict=True) if y not in changed.values()]
-            for value, is_small in zip(w.graph(body.graph, known, dict(new)), small, strict=True):
-                if is_small:
-                    flat += w.written_out(value).elements.ravel().tolist()
-                else:
-                    pending.append((next(places), value))
-            _store_together(w, pending)
-            return flat
-
-        return write
-
-    flat = iter(b.choice(test.at(()), branch(op.then), branch(op.other)))
-    places = iter(stored)
+    branches = [partial(_branch, w, body.graph, known, places, changed) for body in op.bodies]
+    flat = iter(b.choice(operands[0].at(()), *branches))
     values: list[Value] = []
-    for type_, is_small in zip(node.type.items, small, strict=True):
-        if not is_small:
-            values.append(next(places))
+    for type_, place in zip(node.type.items, places, strict=True):
+        if place is not None:
+            values.append(place)
             continue
         elements = np.empty(type_.shape, object)
-        for place in np.ndindex(*elements.shape):
-            elements[place] = next(flat)
+        for at in np.ndindex(*elements.shape):
+            elements[at] = next(flat)
         values.append(w.written(type_.dtype.name, elements))
     return values
+
+
+def _branch(
+    w: GraphWriter,
+    graph: FunctionGraph,
+    known: Sequence[Value],
+    places: Sequence[Stored | None],
+    changed: Mapping[int, Stored],
+) -> list[Scalar]:
+    """Write a branch of a choice, and return the elements of its small results."""
+    new = {
+        x: place
+        for x, place in zip(graph.outputs, places, strict=True)
+        if place is not None and place not in changed.values()
+    }
+    flat: list[Scalar] = []
+    pending: list[tuple[Stored, Value]] = []
+    for value, place in zip(w.graph(graph, known, new), places, strict=True):
+        if place is None:
+            flat += w.written_out(value).elements.ravel().tolist()
+        else:
+            pending.append((place, value))
+    _store_together(w, pending)
+    return flat
 
 
 def _updated(op: Any, k: int) -> int | None:

@@ -58,7 +58,7 @@ class GridElements(GridNest):
                 if self.arrays[k].spans[-1]:
                     self.load(k, at)
             self.compute_all(loop.index)
-        integers = (ELEMENTS, VECTORS, *self.sizes)
+        integers = (ELEMENTS, VECTORS, *self.integers)
         return self.finish(name, integers, [x.buffer for x in self.stored])
 
     def places(self, number: Scalar) -> dict[int, Scalar]:

@@ -93,7 +93,7 @@ class GridReductions(GridNest):
                 each.next = self.totals.following(each.vars, self.terms(each.index))
             totals = self.totals.joined(each.vars) if self.shared else each.vars
             self.write(result, loop.index, totals)
-        integers = (RESULTS, TERMS, PARTS, PART, VECTORS, *self.sizes)
+        integers = (RESULTS, TERMS, PARTS, PART, VECTORS, *self.integers)
         arrays = [*[x.buffer for x in self.stored], *[x for pair in self.results for x in pair]]
         return self.finish(name, integers, arrays)
 
