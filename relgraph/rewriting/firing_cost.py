@@ -114,16 +114,17 @@ class FiringCost:
         return False
 
     def _is_made(self, x: Variable, taken: Sequence[Variable]) -> bool:
-        """Return True for a sum or product of the operands that a match leaves of another one."""
+        """Return True for a sum or product that matching made from the operands left over."""
         op: Any = x.op
         if op is None or not (op.associative and op.commutative) or self._uses(x):
             return False
-        stack = list(taken)
+        seen = dict.fromkeys(taken)
+        stack = list(seen)
         for y in stack:  # grows as it goes
-            if y is x:
-                return False
-            stack += [z for z in y.inputs if z.op is op]
-        return True
+            nested = [z for z in y.inputs if z.op is op and z not in seen]
+            seen.update(dict.fromkeys(nested))
+            stack += nested
+        return x not in seen
 
     def refuse(self, root: Variable, nodes: Iterable[Variable]) -> None:
         """Record that a firing was rejected because of the users of some nodes."""

@@ -1,4 +1,4 @@
-"""Python's ``if`` in traced functions: both branches are traced if the truth is not known.
+"""Python's ``if`` in traced functions: both branches are traced if the condition is not known.
 
 :mod:`.python_source` makes each branch a function.  :func:`choose` runs the one that is taken, or
 both, and finds out what they give: names that they assign, and arrays from outside that they write
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ class Names(NamedTuple):
     def not_traced(self) -> str | None:
         """Return the name of something that it changes and that is not a traced array, or None."""
         for name, x in self.changed.items():
-            if not (x is NOTHING or isinstance(x, (Tracer, *NUMBERS, str, tuple, type(None)))):
+            if x is not NOTHING and not is_immutable(x):
                 return name
         return None
 
@@ -119,12 +120,12 @@ def choose(
     """
     node = truth(test)
     if node is None:
-        return (then if test else other)(*values)
+        return (then if as_truth(test) else other)(*values)
     other_object = names.not_traced() if names else None
     if other_object is not None:
         raise ArgumentError(
-            f"an if statement changes {other_object!r}, which is not a traced array, and whether "
-            "it runs is not known while tracing",
+            f"an if statement changes {other_object!r}, which is not a traced array, and its "
+            "condition is not known while tracing",
             {"condition": node},
             "Assign to a name, or to an array that the function makes with np.zeros or the like.",
         )
@@ -136,8 +137,16 @@ def either(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     return choose(test, lambda: (then(),), lambda: (other(),))[0]
 
 
+def as_truth(test: Any) -> Any:
+    """Return a condition as a bool, if it is known while tracing."""
+    if truth(test) is not None:
+        return test
+    constant = type(test) is Tracer and isinstance(test.node, Constant)
+    return bool(test.node.value) if constant else bool(test)
+
+
 def truth(test: Any) -> Variable | None:
-    """Return a truth that is not known while tracing."""
+    """Return a condition as a node, or None if its truth is known while tracing."""
     if type(test) is not Tracer or values_of(test) is not None:
         return None
     kind = type_of(test)
@@ -148,6 +157,8 @@ def truth(test: Any) -> Variable | None:
 
 
 class _Choice:
+    statement = "an if statement"
+
     def __init__(
         self,
         test: Variable,
@@ -158,7 +169,7 @@ class _Choice:
         self.test, self.branches, self.values, self.names = test, branches, values, names
         self.storages: list[Storage] = []  # that a branch writes to
 
-    def traced(self) -> tuple[Any, ...]:
+    def traced(self) -> Sequence[Any]:
         """Return the values of the names after the statement."""
         for _ in range(TRIALS):
             saved = [Saved(x) for x in self.storages]
@@ -177,56 +188,58 @@ class _Choice:
             fix="Write to fewer arrays, or choose with np.where.",
         )
 
-    def _run(self, branch: Branch, saved: Sequence[Saved]) -> tuple[Sequence[Any], list[Variable]]:
-        """Return what a branch gives: values of names, and the elements of arrays."""
+    def _run(self, branch: Branch, saved: Sequence[Saved]) -> _Result:
+        """Return what a branch gives."""
         token = BODY.set(self)
         try:
             for storage in self.storages:
                 storage._body, storage._writes = self, None
             results = branch(*self.values)
-            return results, [x.node for x in self.storages]
+            nodes = [_node(x) if is_array(x) else None for x in results]
+            return _Result(results, nodes, [x.node for x in self.storages])
         finally:
             BODY.reset(token)
             for x in saved:
                 x.restore()
 
-    def _applied(
-        self,
-        then: tuple[Sequence[Any], list[Variable]],
-        other: tuple[Sequence[Any], list[Variable]],
-    ) -> tuple[Any, ...]:
+    def _applied(self, then: _Result, other: _Result) -> Sequence[Any]:
         """Return the values of the names, and give arrays their new elements."""
-        after = list(then[0])
+        after = list(then.values)
         places, pairs = [], []
-        for k, (a, b) in enumerate(zip(then[0], other[0], strict=True)):
+        for k, (a, b) in enumerate(zip(then.values, other.values, strict=True)):
             if a is b or _equal_numbers(a, b):
                 continue
-            if a is NOTHING or b is NOTHING:
+            later = self.names is None or self.names.all[k] in self.names.later
+            if a is NOTHING or b is NOTHING or not later:
                 after[k] = NOTHING
                 continue
             places.append(k)
-            pairs.append(self._pair(a, b, k))
-        written = [k for k, (a, b) in enumerate(zip(then[1], other[1], strict=True)) if a is not b]
-        results = self._chosen([*pairs, *[(then[1][k], other[1][k]) for k in written]])
+            pairs.append(self._pair(then, other, k))
+        elements = list(zip(then.written, other.written, strict=True))
+        differing = [pair for pair in elements if pair[0] is not pair[1]]
+        results = self._chosen([*pairs, *differing])
+        rest = iter(results[len(places) :])
+        for storage, (a, b) in zip(self.storages, elements, strict=True):
+            new = a if a is b else next(rest)
+            if new is not storage.node:
+                storage.check_body()
+                storage.store(new)
         for k, x in zip(places, results, strict=False):
-            sources = [then[0][k], other[0][k]]
-            number = all(map(is_weak, sources)) and x.dtype.kind != "b"
-            after[k] = weak(x) if number else _not_written(sources, wrap(x))
-        for k, x in zip(written, results[len(places) :], strict=True):
-            self.storages[k].check_body()
-            self.storages[k].store(x)
-        return tuple(after)
+            sources = [then.values[k], other.values[k]]
+            after[k] = weak(x) if all(map(is_weak, sources)) else shared(sources, wrap(x), self)
+        return after
 
-    def _pair(self, a: Any, b: Any, k: int) -> tuple[Variable, Variable]:
+    def _pair(self, then: _Result, other: _Result, k: int) -> tuple[Variable, Variable]:
         """Return two values of one name with one type."""
+        a, b, one, two = then.values[k], other.values[k], then.nodes[k], other.nodes[k]
         what = f"the name {self.names.all[k]!r}" if self.names else "a conditional expression"
-        if not (is_array(a) and is_array(b)):
+        if one is None or two is None:
             raise ArgumentError(
-                f"{what} is not an array in a branch that is chosen at the call",
+                f"{what} is not an array or a number in one branch, and the condition is not known "
+                "while tracing",
                 {"values": f"{a!r} and {b!r}"},
                 "Choose between arrays and numbers, or make the condition a Python number.",
             )
-        one, two = _node(a), _node(b)
         if is_weak(a) != is_weak(b):
             one, two = (_like(one, two), two) if is_weak(a) else (one, _like(two, one))
         dtype = np.result_type(one.dtype, two.dtype).name
@@ -257,21 +270,54 @@ class _Choice:
         graphs = [(inputs, substitute(side, images)) for side in zip(*pairs, strict=True)]
         names = [f"argument_{i}" for i in range(len(operands))]
         (one, two), captured = closed(graphs, names, whole=True)
-        return results_of(Cond(one, two)(self.test, *operands, *captured)) if pairs else []
+        return results_of(Cond(one, two)(self.test, *operands, *captured))
 
     def _known(self) -> list[Variable]:
         """Return nodes that are computed before the statement."""
-        values = [x.node for x in self.values if type(x) is Tracer and values_of(x) is None]
-        return [*values, *[x.node for x in self.storages]]
+        cells = [
+            cell for branch in self.branches for cell in getattr(branch, "__closure__", None) or ()
+        ]
+        values = [*self.values, *[x for x in map(_contents, cells)]]
+        known = [x.node for x in values if type(x) is Tracer and values_of(x) is None]
+        return [*known, *[x.node for x in self.storages]]
 
 
-def _not_written(sources: Sequence[Any], chosen: Any) -> Any:
-    """Return a chosen array, which is one of two in NumPy: no array of these may be written to."""
+class _Result(NamedTuple):
+    """What a branch gives: values of names, those of arrays as nodes, and elements of arrays."""
+
+    values: Sequence[Any]
+    nodes: Sequence[Variable | None]
+    written: Sequence[Variable]
+
+
+def shared(sources: Sequence[Any], result: Any, statement: object) -> Any:
+    """Mark a result and the arrays that it may be in NumPy: writing to one of them then raises."""
     for x in sources:
-        if type(x) is Tracer and not x._scalar and x._storage._body is BODY.get():
-            x._storage.unsure.add(chosen._storage)
-            chosen._storage.unsure.add(x._storage)
-    return chosen
+        if type(x) is Tracer and not x._scalar and x._storage._body is not statement:
+            x._storage.unsure.add(result._storage)
+            result._storage.unsure.add(x._storage)
+    return result
+
+
+def is_immutable(x: Any) -> bool:
+    """Return True for traced arrays, and for what has no elements to assign."""
+    return isinstance(x, (Tracer, *NUMBERS, str, tuple, type(None), FunctionType))
+
+
+def side_effect(statement: str, function: Any) -> ArgumentError:
+    """Return the error for a call that may change something other than arrays."""
+    name = getattr(function, "__name__", str(function))
+    return ArgumentError(
+        f"{statement} calls {name!r} for its side effects, and cannot be traced with them",
+        fix="Call it outside of the statement, or let it change arrays only.",
+    )
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # of a name without a value
+        return None
 
 
 def _node(x: Any) -> Variable:
@@ -291,7 +337,11 @@ def _like(number: Variable, array: Variable) -> Variable:
 
 
 def _equal_numbers(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and isinstance(a, bool | int | float | str) and repr(a) == repr(b)
+    return (
+        type(a) is type(b)
+        and isinstance(a, bool | int | float | str | tuple)
+        and repr(a) == repr(b)
+    )
 
 
 # Functions of Python that a traced number has no value for.
@@ -317,8 +367,7 @@ def converted(dtype: str) -> Callable[[Any], Any]:
     """Return the function that converts a traced number to the dtype of a Python number."""
 
     def convert(x: Any) -> Any:
-        node = Cast(dtype)(reshape(x.node, ()))
-        return wrap(node) if dtype == "bool" else weak(node)
+        return weak(Cast(dtype)(reshape(x.node, ())))
 
     return convert
 
@@ -340,7 +389,8 @@ def builtin(function: Any) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         numbers = args[0] if len(args) == 1 and type(args[0]) in (tuple, list) else args
-        known = all([type(x) is not Tracer or values_of(x) is not None for x in numbers])
+        unknown = [x for x in numbers if type(x) is Tracer and values_of(x) is None]
+        known = not unknown or any([n != 1 for x in unknown for n in type_of(x).shape])
         return function(*args, **kwargs) if known or kwargs else traced(*args)
 
     return call
@@ -352,9 +402,13 @@ __all__ = [
     "Branch",
     "Names",
     "Saved",
+    "as_truth",
     "builtin",
     "choose",
     "either",
     "is_array",
+    "is_immutable",
+    "shared",
+    "side_effect",
     "truth",
 ]

@@ -23,7 +23,9 @@ from relgraph.api.tracing.python_choices import (
     Branch,
     Names,
     Saved,
+    as_truth,
     is_array,
+    shared,
     truth,
 )
 from relgraph.api.tracing.storage import BODY, OutsideWrite, Storage
@@ -69,7 +71,7 @@ class StaysInPython(ArgumentError):
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"a loop whose iterations are counted at the call {why}",
+            f"a loop cannot be traced: it {why}",
             fix="Give what it carries one shape and dtype, or use rg.fori_loop or rg.while_loop.",
         )
 
@@ -101,7 +103,7 @@ def _is_written(node: Variable, rewrite: Callable[[FunctionGraph], FunctionGraph
         return True
     rewritten = rewrite(FunctionGraph(None, results_of(node)))
     scans = [x for x in rewritten if isinstance(x.op, Scan)]
-    return bool(scans) and all([written_loop(x, "NAME") is not None for x in scans])
+    return all([written_loop(x, "NAME") is not None for x in scans])
 
 
 def value_of_name(read: Callable[[], Any]) -> Any:
@@ -195,7 +197,7 @@ def repeat(
         holds = test(*values)
         if running() and truth(holds) is not None:
             return _While(test, body, values, names).traced()
-        if not holds:
+        if not as_truth(holds):
             return values
         values = body(*values)
 
@@ -209,10 +211,13 @@ def _numbers(indices: Any) -> Any:
 
 
 class _Traced(NamedTuple):
-    """What a run of the body gave: its results, the arrays that it wrote, and a condition."""
+    """What a run of the body gave: its results, those of arrays as nodes, what it wrote to arrays,
+    and a condition.
+    """
 
     inputs: list[Any]
     results: Sequence[Any]
+    nodes: list[Any]
     written: list[Variable]
     test: Variable | None
 
@@ -220,6 +225,7 @@ class _Traced(NamedTuple):
 class _Loop:
     """A loop over ``indices``, or over the elements of ``items`` that they number."""
 
+    statement = "a loop"
     indexed = True  # whether the first name is the index
 
     def __init__(
@@ -278,13 +284,14 @@ class _Loop:
             results = self.body(*given)
             if self.indexed and self.later[0] and results[0] is not given[0]:
                 raise StaysInPython(f"changes its index {self.names.all[0]!r}")
+            nodes = [_node(x) if is_array(x) else None for x in results]
             written = [x.node for x in self.storages]
         finally:
             BODY.reset(token)
         for k, tracer in given_carries.items():  # written in place and then given another value
             if tracer._storage._node is not carries[k] and results[k] is not tracer:
                 raise StaysInPython("writes to an array, and gives its name to another one")
-        return _Traced([*index, *carries.values(), *arrays], results, written, test)
+        return _Traced([*index, *carries.values(), *arrays], results, nodes, written, test)
 
     def _start(self, given: list[Any], index: Sequence[Variable]) -> Variable | None:
         """Give the body its index; return the condition of the iteration, if there is one."""
@@ -315,7 +322,7 @@ class _Loop:
                 raise StaysInPython(
                     f"carries {self.names.all[k]!r}, which is not an array before it"
                 )
-            node = _node(after)
+            node = trial.nodes[k]
             if k in self.weak and not is_weak(after):
                 self.weak.remove(k)
                 agrees = False
@@ -344,11 +351,11 @@ class _Loop:
         """Return the values of the names after the scan, and give arrays their new elements."""
         length, number = self._length()
         firsts = [*self.carried.values(), *starts]
-        following = [_node(trial.results[k]) for k in self.carried] + trial.written
+        following = [trial.nodes[k] for k in self.carried] + trial.written
         last: dict[int, Variable] = {}
         for k, x in enumerate(trial.results):
             if self.own[k] and self.later[k] and isinstance(x, Tracer):
-                node = _node(x)
+                node = trial.nodes[k]
                 if not length or not all([isinstance(n, int) for n in node.type.shape]):
                     raise StaysInPython(f"gives {self.names.all[k]!r} its value, if it runs")
                 last[k] = node
@@ -365,7 +372,7 @@ class _Loop:
         after = self._after(trial, results)
         rest = results[len(self.carried) + len(self.storages) :]
         for k, x in zip(last, rest, strict=True):
-            after[k] = wrap(x)
+            after[k] = shared([trial.results[k]], wrap(x), self)
         after[0] = self._last_index()
         return after
 
@@ -374,7 +381,7 @@ class _Loop:
         self._store(results[len(self.carried) :])
         after = list(trial.results)
         for k, x in zip(self.carried, results, strict=False):
-            after[k] = weak(x) if k in self.weak else wrap(x)
+            after[k] = weak(x) if k in self.weak else shared([trial.results[k]], wrap(x), self)
         for k, own in enumerate(self.own):
             if own and isinstance(trial.results[k], Tracer):
                 after[k] = NOTHING
@@ -436,7 +443,7 @@ class _While(_Loop):
 
     def _applied(self, trial: _Traced, starts: Sequence[Variable]) -> Sequence[Any]:
         firsts = [*self.carried.values(), *starts]
-        following = [_node(trial.results[k]) for k in self.carried] + trial.written
+        following = [trial.nodes[k] for k in self.carried] + trial.written
         assert trial.test is not None
         graphs = [(trial.inputs, [trial.test]), (trial.inputs, following)]
         names = [f"carry_{k}" for k in range(len(following))]
@@ -462,10 +469,6 @@ def _node(x: Any) -> Variable:
 
 def _is_map(x: Variable) -> bool:
     return x.op is not None and x.op.pointwise
-
-
-def _is_number(x: Variable) -> bool:
-    return isinstance(x, Constant) and x.ndim == 0
 
 
 __all__ = [

@@ -22,10 +22,11 @@ from typing import Any
 from relgraph.api.tracing import python_choices, python_loops
 from relgraph.api.tracing.storage import BODY
 
-_RUN, _RANGE, _REPEAT, _CHOOSE, _EITHER, _OF, _GET, _NOTHING, _CALLED, _EFFECT = [
+_RUN, _RANGE, _REPEAT, _CHOOSE, _EITHER, _TRUTH, _OF, _GET, _NOTHING, _CALLED, _EFFECT = [
     f"__relgraph_{x}__"
     for x in (
-        "run", "range", "repeat", "choose", "either", "names", "get", "nothing", "called", "effect",
+        "run", "range", "repeat", "choose", "either", "truth", "names", "get", "nothing", "called",
+        "effect",
     )
 ]  # fmt: skip
 _NAMES: dict[str, Any] = {
@@ -34,6 +35,7 @@ _NAMES: dict[str, Any] = {
     _REPEAT: python_loops.repeat,
     _CHOOSE: python_choices.choose,
     _EITHER: python_choices.either,
+    _TRUTH: python_choices.as_truth,
     _OF: python_choices.Names,
     _GET: python_loops.value_of_name,
     _NOTHING: python_choices.NOTHING,
@@ -46,7 +48,9 @@ _STAY = (
     ast.ClassDef, ast.Import, ast.ImportFrom, ast.NamedExpr, ast.AsyncFor, ast.Raise,
     ast.Match, ast.GeneratorExp,
 )  # fmt: skip
-_IN_PLACE = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)  # which no lambda can hold
+_NOT_IN_LAMBDA = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+_OF_FRAMES = ("super", "locals", "vars", "eval", "exec", "dir")  # functions that read a frame
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp, ast.ClassDef)
 
 
 @lru_cache(maxsize=256)
@@ -60,9 +64,11 @@ def traceable(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     if type(function) is not FunctionType or _is_of_a_library(function):
         return function
+    if any(name.startswith("__relgraph_") for name in function.__code__.co_freevars):
+        return function  # a part of a function that has been changed
     tree, first = _parsed(function)
     definition = _definition(function, tree)
-    if definition is None:
+    if definition is None or any(map(_is_private, ast.walk(definition))):
         return function
     definition.decorator_list = []
     converter = _Converter(definition)
@@ -90,23 +96,32 @@ def _definition(function: FunctionType, tree: ast.Module) -> ast.FunctionDef | N
 
 @lru_cache(maxsize=256)
 def _only_changes_arrays(function: FunctionType) -> bool:
-    """Return True for a function of the user that changes only arrays, as far as it shows."""
-    if _is_of_a_library(function):
-        return False
-    definition = _definition(function, _parsed(function)[0])
+    """Return True for a function of the user that changes nothing but its arguments."""
+    definition = None if _is_of_a_library(function) else _definition(function, _parsed(function)[0])
     if definition is None:
         return False
     parts = [x for part in definition.body for x in ast.walk(part)]
-    return all([isinstance(x, ast.Return) or _is_plain(x) for x in parts])
+    own = {x.arg for x in ast.walk(definition.args) if isinstance(x, ast.arg)} | _assigned(
+        definition
+    )
+    plain = all([isinstance(x, ast.Return) or _is_plain(x) for x in parts])
+    return plain and own.issuperset(_changed(definition))
 
 
 def called_for_effect(function: Any) -> Any:
-    """Return what a statement calls by its name; within a loop, it may only change arrays."""
-    arrays = type(function) is FunctionType and _only_changes_arrays(function)
-    if BODY.get() is not None and not arrays:
-        name = getattr(function, "__name__", str(function))
-        raise python_loops.StaysInPython(f"calls {name!r} for what it does besides returning")
-    return called(function)
+    """Return what a statement calls by its name; where it is traced once, it may change arrays."""
+    statement = getattr(BODY.get(), "statement", None)
+    if statement is None:
+        return called(function)
+    if type(function) is not FunctionType or not _only_changes_arrays(function):
+        raise python_choices.side_effect(statement, function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not all(map(python_choices.is_immutable, (*args, *kwargs.values()))):
+            raise python_choices.side_effect(statement, function)
+        return traceable(function)(*args, **kwargs)
+
+    return call
 
 
 def called(function: Any) -> Any:
@@ -161,13 +176,25 @@ class _Converter(ast.NodeTransformer):
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.changed = False
-        loops = [x for x in ast.walk(definition) if isinstance(x, ast.For | ast.While)]
-        self._elsewhere = {x: set(_read_elsewhere(definition, x)) for x in loops}
+        statements = [
+            x for x in ast.walk(definition) if isinstance(x, ast.For | ast.While | ast.If)
+        ]
+        self._elsewhere = {x: set(_read_elsewhere(definition, x)) for x in statements}
+        nested = [x for x in ast.walk(definition) if isinstance(x, _NESTED) and x is not definition]
+        # A nested function would read the names of the function around it, not of the new one.
+        self._captured = {y.id for x in nested for y in ast.walk(x) if isinstance(y, ast.Name)}
+        self._captured |= {
+            y
+            for x in nested
+            for z in ast.walk(x)
+            for y in getattr(z, "names", ())
+            if isinstance(z, ast.Nonlocal)
+        }
         self._number = 0
 
     def visit_For(self, node: ast.For) -> Any:
         """Rewrite a loop, after those in its body."""
-        names = _assigned(node) if _converts(node) else None
+        names = _assigned(node) if _converts(node) and self._keeps_names(node) else None
         first = _first_uses(node.body)
         over_range = _is_range(node.iter)
         self.generic_visit(node)
@@ -187,7 +214,7 @@ class _Converter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         """Rewrite a ``while`` loop, after those in its body."""
         plain = [_is_plain(x) for part in (*node.body, node.test) for x in ast.walk(part)]
-        if node.orelse or not all(plain):
+        if node.orelse or not all(plain) or not self._keeps_names(node):
             self.generic_visit(node)
             return node
         names = sorted(_assigned(node))
@@ -204,13 +231,22 @@ class _Converter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         """Rewrite an ``if`` statement, after those in its branches."""
         statements = [*node.body, *node.orelse]
-        if not all([_is_plain(x) for part in statements for x in ast.walk(part)]):
+        plain = all([_is_plain(x) for part in statements for x in ast.walk(part)])
+        if not plain or not self._keeps_names(node):
             self.generic_visit(node)
             return node
-        node.test = _truth(node.test)
         names = sorted({name for part in statements for name in _assigned(part)})
+        first = _first_uses([node])  # a loop around the statement may read its names again
+        later = [x for x in names if x in self._elsewhere[node] or first.get(x) == "read"]
+        node.test = _truth(node.test)
         self.generic_visit(node)
-        return self._called(node, (_CHOOSE, node.test), [node.body, node.orelse], (names, [], []))
+        return self._called(
+            node, (_CHOOSE, node.test), [node.body, node.orelse], (names, [], later)
+        )
+
+    def _keeps_names(self, node: ast.stmt) -> bool:
+        """Return True for a statement that assigns no name which a nested function reads."""
+        return self._captured.isdisjoint(_assigned(node))
 
     def _called(
         self,
@@ -247,7 +283,7 @@ class _Converter(ast.NodeTransformer):
         """Rewrite a conditional expression."""
         node.test = _truth(node.test)
         self.generic_visit(node)
-        if any([isinstance(x, _IN_PLACE) for x in ast.walk(node)]):
+        if any([isinstance(x, _NOT_IN_LAMBDA) or _reads_frame(x) for x in ast.walk(node)]):
             return node
         self.changed = True
         made = ast.parse(f"{_EITHER}(None, lambda: None, lambda: None)", mode="eval").body
@@ -290,6 +326,12 @@ def _names(
     node: ast.AST, names: Sequence[str], own: Sequence[str] = (), later: Sequence[str] = ()
 ) -> str:
     """Return the text of the :class:`.python_choices.Names` of a statement."""
+    objects = ", ".join(f"{x!r}: {_GET}(lambda: {x})" for x in _changed(node))
+    return f"{_OF}({names!r}, {own!r}, {later!r}, {{{objects}}})"
+
+
+def _changed(node: ast.AST) -> dict[str, None]:
+    """Return the names of what a statement assigns elements of, or changes by ``+=`` and so on."""
     changed: dict[str, None] = {}
     for x in ast.walk(node):
         if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Store):
@@ -300,8 +342,7 @@ def _names(
                 changed[value.id] = None
         elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
             changed[x.target.id] = None
-    objects = ", ".join(f"{x!r}: {_GET}(lambda: {x})" for x in changed)
-    return f"{_OF}({names!r}, {own!r}, {later!r}, {{{objects}}})"
+    return changed
 
 
 def _deleted(names: Sequence[str]) -> str:
@@ -317,7 +358,8 @@ def _truth(test: ast.expr) -> ast.expr:
         first, *rest = test.values
         if not rest:
             return _truth(first)
-        others = _truth(ast.BoolOp(test.op, rest, **place))
+        others = ast.Call(ast.Name(_TRUTH, ast.Load(), **place), [], [], **place)
+        others.args = [_truth(ast.BoolOp(test.op, rest, **place))]
         both = (others, no) if isinstance(test.op, ast.And) else (yes, others)
         return ast.IfExp(_truth(first), *both, **place)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -367,13 +409,23 @@ def _is_range(x: ast.expr) -> bool:
 
 
 def _is_plain(x: ast.AST) -> bool:
-    if isinstance(x, _STAY):
+    if isinstance(x, _STAY) or _reads_frame(x):
         return False
     if isinstance(x, ast.Attribute | ast.Starred) and isinstance(x.ctx, ast.Store):
         return False
     if isinstance(x, ast.Expr):  # a call that is made for what it changes
         return isinstance(x.value, ast.Constant) or _is_of_numpy(x.value) or _calls_a_name(x)
     return not isinstance(x, ast.For) or isinstance(x.target, ast.Name | ast.Tuple)
+
+
+def _reads_frame(x: ast.AST) -> bool:
+    return isinstance(x, ast.Name) and x.id in _OF_FRAMES
+
+
+def _is_private(x: ast.AST) -> bool:
+    """Return True for a name that Python changes in the class around a function."""
+    name = getattr(x, "attr", None) or getattr(x, "id", None) or ""
+    return name.startswith("__") and not name.endswith("__")
 
 
 def _calls_a_name(x: ast.Expr) -> bool:
@@ -388,8 +440,16 @@ def _is_of_numpy(x: ast.expr) -> bool:
 
 
 def _assigned(node: ast.AST) -> set[str]:
-    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
-    return {x.id for x in names if isinstance(x.ctx, ast.Store)}
+    """Return the names that a statement assigns, but for those of comprehensions."""
+    own = [
+        y for x in ast.walk(node) if isinstance(x, ast.comprehension) for y in ast.walk(x.target)
+    ]
+    names = set(map(id, own))
+    return {
+        x.id
+        for x in ast.walk(node)
+        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and id(x) not in names
+    }
 
 
 def _loads(node: ast.AST) -> Iterator[str]:
@@ -400,7 +460,7 @@ def _loads(node: ast.AST) -> Iterator[str]:
             yield x.target.id
 
 
-def _read_elsewhere(node: ast.AST, loop: ast.For | ast.While) -> Iterator[str]:
+def _read_elsewhere(node: ast.AST, loop: ast.stmt) -> Iterator[str]:
     """Yield the names that are read outside of a loop, but for what other loops assign first."""
     if node is loop:
         return

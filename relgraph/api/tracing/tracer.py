@@ -204,14 +204,20 @@ def _lifted(name: str) -> Callable[..., Any]:
         operands = () if "matmul" in name else (self, *args)
         if self._weak:
             if all(map(is_weak, args)):
-                result = method(self.node, *[operand(x, strong=True) for x in args])
-                return weak(result) if result.dtype.kind != "b" else wrap(result)
+                counted = self.node.dtype.kind == "b" and name not in _OF_BOOLS
+                node = as_variable(0) + self.node if counted else self.node
+                return weak(method(node, *[operand(x, strong=True) for x in args]))
             others = [x.dtype for x in map(operand, args) if hasattr(x, "dtype")]
             return computed(method(as_variable(self, others), *map(operand, args)), operands)
         return computed(method(self.node, *map(operand, args)), operands)
 
     lifted.__name__ = name
     return lifted
+
+
+_OF_BOOLS = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "__lt__", "__le__",
+             "__gt__", "__ge__")  # fmt: skip
+"""Operators of Python's bools that do not count them."""
 
 
 def _in_place(function: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
@@ -377,7 +383,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 def is_weak(x: Any) -> bool:
     """Return True for a number of Python, also one that is computed at the call."""
-    return x._weak if type(x) is Tracer else type(x) in (int, float, WeakScalar)
+    return x._weak if type(x) is Tracer else type(x) in (bool, int, float, WeakScalar)
 
 
 def weak(node: Variable) -> Tracer:

@@ -88,8 +88,10 @@ class Ranges:
         """Take a comparison of indices as true or false while a branch is written."""
         outer = self._assumed
         self._assumed = [*outer, *self._facts(test, holds)]
-        yield
-        self._assumed = outer
+        try:
+            yield
+        finally:
+            self._assumed = outer
 
     def _facts(self, test: Op | None, holds: bool) -> list[Form]:
         """Return what is not negative where a comparison holds or does not."""

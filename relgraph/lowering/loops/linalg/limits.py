@@ -27,6 +27,7 @@ LARGEST = 8  # rows, and columns of a right side, that are written out
 LARGEST_FACTOR = 5
 MOST_IN_BLOCKS, FACTORS_IN_BLOCKS = 32, 16  # rows of a matrix of a batch, and if it is factored
 WIDE_FROM = 5  # columns of a right side from which matrices of a batch are not written out
+TALL = 4096  # rows of two narrow matrices whose product A.mT @ B is small
 CALLS = 64  # rows of a matrix up to which a call of a routine is compiled, outside of loops
 
 
@@ -65,7 +66,10 @@ def is_small_product(node: Variable) -> bool:
         return False
     sizes = [n for x in node.inputs for n in x.type.shape[-2:]]
     most = LARGEST if max([x.ndim for x in node.inputs]) > 2 else CALLS
-    return all([isinstance(n, int) and 0 < n <= most for n in sizes])
+    if not all([isinstance(n, int) and n > 0 for n in sizes]):
+        return False
+    narrow = [x.ndim for x in node.inputs] == [2, 2] and max(node.type.shape) <= LARGEST
+    return bool(max(sizes) <= (TALL if narrow else most))
 
 
 def is_compiled(node: Variable) -> bool:
