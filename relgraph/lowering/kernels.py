@@ -374,7 +374,7 @@ def short_row(
     nodes: Sequence[Variable],
     fusion: Fusion,
 ) -> int | None:
-    """Return the number of elements of the last group, if it is reduced and they are few."""
+    """Return the constant length of a short reduced row, which a kernel unrolls, or None."""
     last = groups[-1]
     sizes = [loop[axis] for axis in last]
     if not last or last[0] not in reduced or len(last) == len(loop) or any(map(is_scan, nodes)):

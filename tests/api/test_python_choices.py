@@ -9,6 +9,8 @@ import pytest
 
 import relgraph as rg
 from relgraph.errors import ArgumentError
+from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.text import text as text_of
 from relgraph.ops.loops import Cond, Scan, WhileLoop
 
 RNG = np.random.default_rng(8)
@@ -497,3 +499,20 @@ def test_gradients_of_choices():
         return total
 
     np.testing.assert_allclose(rg.grad(f)(X), np.where(X > 0, 2 * X, 0))
+
+
+def test_branches_write_to_arrays_that_a_loop_carries():
+    def f(x):
+        for i in range(x.size):
+            if x[i] > 0:
+                x[i] = 2 * x[i]
+                if i > 0:
+                    x[i - 1] += 1
+        return x
+
+    x = RNG.normal(size=200)
+    agrees(f, [x])
+    (scan,) = [n for n in rg.rewrite_graph(rg.jit(f).graph(x)) if isinstance(n.op, Scan)]
+    loop = written_loop(scan, "NAME")
+    assert not loop.scratch
+    assert "stack" not in text_of(loop.function)

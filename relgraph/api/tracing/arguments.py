@@ -133,7 +133,7 @@ def node_of(x: Any, name: str, role: str = "argument") -> Variable:
     if isinstance(x, STATIC):
         raise ArgumentError(
             f"the {role} {name} is {kind_of(x)}, not an array",
-            fix="Differentiate with respect to arrays and numbers, or containers of them.",
+            fix="Arrays and numbers, and containers of them, can be differentiated and carried.",
         )
     if not isinstance(x, (Variable, np.ndarray, np.generic, *NUMBERS)):
         array = array_of(x)

@@ -1,10 +1,10 @@
-"""Python's loops over ranges in traced functions: traced once, instead of once for each iteration.
+"""Python's loops in traced functions: traced once, instead of once for each iteration.
 
 :mod:`.python_source` makes the body of such a loop a function.  :func:`run` runs it with a traced
 index, and finds out what it carries: names that it assigns and reads again, and arrays from outside
 that it writes to.  The loop is then an application of ``scan``.  Where that cannot be, or is not
 worth it, the body runs as often as Python would run it: few iterations, types that change, values
-that Python needs, such as the test of an ``if``.
+that Python needs.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ Array = np.ndarray[Any, Any]
 
 
 BODY: ContextVar[object | None] = ContextVar("BODY", default=None)
-"""What stands for the body of a loop while its function is traced."""
+"""What stands for the body of a loop or a choice while its function is traced."""
 
 
 class OutsideWrite(ArgumentError):

@@ -14,12 +14,14 @@ import numpy as np
 
 from relgraph.ir.graph import FunctionGraph
 from relgraph.ir.node import Variable
+from relgraph.ir.op import GetItem
 from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Buffer, If, Scalar, Store, Var, index
 from relgraph.lowering.loops.rules import Unsupported
 from relgraph.lowering.loops.values import Stored, Value
 from relgraph.lowering.loops.writer import GOES_ON
 from relgraph.ops.indexing.update import IndexUpdate
+from relgraph.ops.loops import Cond, Scan, is_loop
 
 if TYPE_CHECKING:
     from relgraph.lowering.loops.build import GraphWriter
@@ -196,14 +198,32 @@ def _branch(
 
 
 def _updated(op: Any, k: int) -> int | None:
-    """Return the number of the operand of which both branches give an update as result ``k``."""
+    """Return the operand that both branches update to produce result ``k``, or None."""
     roots = []
     for body in op.bodies:
         x = body.graph.outputs[k]
-        while isinstance(x.op, IndexUpdate):
-            x = x.inputs[0]
+        before = _before_update(x)
+        while before is not None:
+            x, before = before, _before_update(before)
         roots.append(body.graph.inputs.index(x) if x in body.graph.inputs else -1)
     return 1 + roots[0] if roots[0] == roots[1] >= 0 else None
+
+
+def _before_update(x: Variable) -> Variable | None:
+    """Return the array that a node is an update of, or None if it is another one."""
+    if isinstance(x.op, IndexUpdate):
+        return x.inputs[0]
+    loop = x.inputs[0] if isinstance(x.op, GetItem) else None
+    if loop is None or not is_loop(loop):
+        return None
+    (k,), op = x.op.params, loop.op  # type: ignore[union-attr]
+    if isinstance(op, Cond):
+        updated = _updated(op, k)
+        return None if updated is None else loop.inputs[updated]
+    if k >= op.carries:  # type: ignore[union-attr]
+        return None
+    before: Variable = loop.inputs[k + isinstance(op, Scan)]
+    return before
 
 
 def _store_together(w: GraphWriter, pending: list[tuple[Stored, Value]]) -> None:

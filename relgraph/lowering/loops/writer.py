@@ -236,7 +236,7 @@ class Writer:
     # What an element reads.
 
     def reads_in_place(self, value: Value, buffer: Buffer, part: Part | None = None) -> bool:
-        """Return True if a value reads no other element of a part of a buffer than it is for.
+        """Return True if each element reads, of a part of a buffer, only the one that it replaces.
 
         The value is for a part of the buffer, by default for all of it.
         """

@@ -21,7 +21,7 @@ from relgraph.relations.kanren.goals import calco, checko, floato
 
 def masko(s: Any, m: Any, x: Any) -> Any:
     """Relate keys that are one mask to it and to the arrays that surely have its shape."""
-    return checko(is_mask, s, m, x, label="a mask of the shape of the array")
+    return checko(is_mask, s, m, x, label=f"{m!r} is a mask of the shape of {x!r}")
 
 
 def is_mask(s: Any, m: Any, x: Any) -> bool:
@@ -34,7 +34,8 @@ def is_mask(s: Any, m: Any, x: Any) -> bool:
 def write_at_masko(x, v, w, m, s):
     """at(x)[m].set(w[m]) = where(m, w, x), at(x)[m].add(w[m]) = where(m, x + w, x).
 
-    And so for multiply, and for a number v in the place of w[m].
+    The same holds for multiply, and with a number v instead of w[m].  Holds where m is a mask with
+    the shape of x and w.
     Source: definition.
     """
     number = (scalaro(v), same_dtypeo(x, v))
@@ -45,12 +46,12 @@ def write_at_masko(x, v, w, m, s):
         yield MultiplyIndex(s)(x, value, m), where(m, x * whole, x), conditions
 
 
-def reduces(a: Any) -> bool:
-    """Return True if the axis of a vector is reduced."""
+def sums_vector(a: Any) -> bool:
+    """Return True if a reduction of a vector with this axis reduces it."""
     return a in (None, (-1,))
 
 
-def own_dtype(x: Any) -> str:
+def dtype_name(x: Any) -> str:
     """Return the name of the dtype of an array."""
     return str(x.dtype)
 
@@ -59,14 +60,15 @@ def own_dtype(x: Any) -> str:
 def reduce_at_masko(x, m, s, a, d):
     """sum(x[m]) = sum(where(m, x, 0)), and mean(x[m]) = sum(where(m, x, 0)) / sum(m).
 
+    Holds where m is a mask with the shape of x.
     Source: zero is the identity of addition.
     """
-    reduced = checko(reduces, a, label="the axis is reduced")
+    reduced = checko(sums_vector, a, label="the axis is reduced")
     yield sum(Index(s)(x, m), axis=a), sum(where(m, x, 0)), (numerico(x), reduced)
     yield (
         mean(Index(s)(x, m), axis=a),
         sum(where(m, x, 0)) / sum(Cast(d)(m)),
-        (floato(x), reduced, calco(d, own_dtype, x)),
+        (floato(x), reduced, calco(d, dtype_name, x)),
     )
 
 

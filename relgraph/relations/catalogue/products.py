@@ -528,7 +528,7 @@ def summed_axes(s: Any) -> Any:
 
 
 @identity(tags=TIDY, where=lambda x, y, s, a: (floato(x), floato(y), calco(a, summed_axes, s)))
-def einsum_rowso(x, y, s, a):
+def expand_einsumo(x, y, s, a):
     """einsum(x, y, "ab,ab->a") = sum(x * y, axis=1), and so for any axes.
 
     Terms are added in another order.

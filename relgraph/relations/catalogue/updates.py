@@ -185,7 +185,7 @@ def add_readso(x, v, s, i):
 def add_sparseo(x, v, z, s, i):
     """x + at(0)[s].set(v) = at(x)[s].add(v), and x + at(0)[s].add(v) = at(x)[s].add(v).
 
-    Holds where s selects no element twice.  x + 0 loses the sign of -0.0.
+    x + 0 loses the sign of -0.0.
     Source: x + 0 = x.
     """
     conditions = (distincto(s), same_dtypeo(x, z), zeroo(z))

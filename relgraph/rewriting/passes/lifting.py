@@ -2,7 +2,8 @@
 
 Masks move the other way where the whole is enough: what the mask selects is then never copied.
 What an index becomes on the operands of an op is stated by the relations of
-:mod:`relgraph.relations.catalogue.views`.
+:mod:`relgraph.relations.catalogue.views`, and what becomes of masks by those of
+:mod:`relgraph.relations.catalogue.masks`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ PASSED = (  # keys move to their operands
 LAWS = ("index_stretchedo", "diagonal_elementwiseo", "index_matmulo")
 WRITTEN = SetIndex, AddIndex, MultiplyIndex  # at a mask, an element where it is
 SUMMED = Sum, Mean
-MOST_MASKED = 32  # ops that a mask moves past: they are computed where it is false, too
+MOST_MASKED = 32  # nodes of a function that a mask moves past, which is computed for all elements
 
 
 @cache

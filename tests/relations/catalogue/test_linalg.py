@@ -41,7 +41,7 @@ left, right = tensor("left", 3, 2), tensor("right", 2, 3)
 
 ROWS = [
     Row(
-        p.einsum_rowso,
+        p.expand_einsumo,
         rg.einsum("ab,ab->a", A, B),
         rg.sum(A * B, axis=1),
         rg.einsum("ab,ba->a", A, B),
