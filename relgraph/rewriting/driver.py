@@ -125,6 +125,8 @@ class Driver(Limits):
         x = node.inputs[0]
         if result.op is not x.op or not hasattr(transform, "computed_whole"):
             return False
+        if not transform.takes_part(node):
+            return False
         if self.whole is None:
             raise _WholeUnknown
         return x in self.whole

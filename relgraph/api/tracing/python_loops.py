@@ -10,6 +10,7 @@ that Python needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from math import prod
 from types import CodeType
@@ -39,6 +40,7 @@ from relgraph.api.tracing.tracer import (
     weak,
     wrap,
 )
+from relgraph.api.tracing.weak_scalar import WeakScalar
 from relgraph.errors import ArgumentError
 from relgraph.ir.graph import FunctionGraph, toposort
 from relgraph.ir.node import Constant, Variable, as_variable, constant, fresh_input
@@ -69,10 +71,11 @@ class TracedRange(NamedTuple):
 class StaysInPython(ArgumentError):
     """Raised for a loop that is not traced once, which is an error where Python cannot run it."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, fix: str = "") -> None:
         super().__init__(
             f"a loop cannot be traced: it {why}",
-            fix="Give what it carries one shape and dtype, or use rg.fori_loop or rg.while_loop.",
+            fix=fix
+            or "Give what it carries one shape and dtype, or use rg.fori_loop or rg.while_loop.",
         )
 
 
@@ -197,6 +200,9 @@ def repeat(
         holds = test(*values)
         if running() and truth(holds) is not None:
             return _While(test, body, values, names).traced()
+        if running() and type(holds) is WeakScalar:  # one program for all values, if it can be
+            with suppress(ArgumentError):
+                return _While(test, body, values, names).traced()
         if not as_truth(holds):
             return values
         values = body(*values)

@@ -147,7 +147,7 @@ class Tracer(Operators):
             "the traced function asks for the truth of an array, which is not known while tracing",
             {"array": self.node},
             "Use np.where(condition, a, b) and np.logical_and, or an if whose branches only assign "
-            "values.",
+            "values, without return, break, continue or raise.",
         )
 
     def _value(self) -> Any:

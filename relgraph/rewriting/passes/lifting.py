@@ -96,6 +96,11 @@ class IndexLifting:
         fired = None if matcher is None else matcher(node)
         return None if fired is None else fired[0]
 
+    @staticmethod
+    def takes_part(node: Variable) -> bool:
+        """Return True for a part of an array; otherwise a mask moves."""
+        return isinstance(node.op, Index | Diagonal)
+
     def computed_whole(self, outputs: Sequence[Variable]) -> list[Variable]:
         """Return the nodes that a key may reach and that something needs whole, operands first."""
         order = toposort(outputs)

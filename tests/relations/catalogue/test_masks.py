@@ -57,6 +57,10 @@ def test_every_relation_has_a_row():
         (t.at[M].add(rg.maximum(t[M], 0)), where(M, t + rg.maximum(t, 0), t)),
         (rg.sum(x[m] * y[m]), rg.sum(where(m, x * y, 0.0))),
         (rg.log(x[m]), rg.log(x[m])),
+        (
+            where(b, -y, y).at[m].set(-where(b, -y, y)[m]),
+            where(m, -where(b, -y, y), where(b, -y, y)),
+        ),
         (x.at[m].set(x[m] * y[b]), x.at[m].set(x[m] * y[b])),
     ],
     ids=str,
