@@ -197,7 +197,7 @@ def repeat(
         Of the statement.
     """
     while True:
-        holds = test(*values)
+        holds: Any = test(*values)
         if running() and truth(holds) is not None:
             return _While(test, body, values, names).traced()
         if running() and type(holds) is WeakScalar:  # one program for all values, if it can be
