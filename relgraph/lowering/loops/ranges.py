@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from relgraph.lowering.loops.nodes import Const, Op, Scalar
+from relgraph.ops.elementwise import equal, less, less_equal
 
 FUEL = 64  # replacements of a proof
 FAR = 1 << 40  # beyond which a number is not taken into a form, whose sums do not overflow then
@@ -95,23 +96,22 @@ class Ranges:
 
     def _facts(self, test: Op | None, holds: bool) -> list[Form]:
         """Return what is not negative where a comparison holds or does not."""
-        name = test.op if test is not None else None
-        name = name if isinstance(name, str) else getattr(name, "name", None)
-        if test is None or name not in ("less", "less_equal", "equal"):
+        if test is None or {x.dtype for x in test.args} != {"int64"}:
             return []
-        if {x.dtype for x in test.args} != {"int64"}:
+        below, equals = test.op in ("less", less), test.op in ("equal", equal)
+        if not (below or equals or test.op is less_equal):
             return []
         a, b = test.args
         up, down = _sum(self.form(b), self.form(a), -1), _sum(self.form(a), self.form(b), -1)
         one = Form({}, -1)
-        if name == "equal" and holds:
+        if equals and holds:
             return [up, down]
-        if name == "equal":
+        if equals:
             facts = [(self.at_most(a, b), up), (self.at_most(b, a), down)]
             return [_sum(form, one) for known, form in facts if known]
         if holds:
-            return [_sum(up, one) if name == "less" else up]
-        return [down if name == "less" else _sum(down, one)]
+            return [_sum(up, one) if below else up]
+        return [down if below else _sum(down, one)]
 
     def _bound(self, x: Scalar, least: Bounds, most: Bounds) -> None:
         self._number.setdefault(x, len(self._number))
