@@ -27,7 +27,7 @@ from relgraph.api.tracing.calls import tracing
 from relgraph.api.tracing.changed_arguments import Updates, updates_of
 from relgraph.api.tracing.in_place import MADE_HERE
 from relgraph.api.tracing.number_trace import NUMBERS, Branch, NumberTrace, prune
-from relgraph.api.tracing.python_loops import IN_PYTHON, not_compiled
+from relgraph.api.tracing.python_loops import BY_NUMBERS, IN_PYTHON, not_compiled
 from relgraph.api.tracing.python_source import traceable
 from relgraph.api.tracing.storage import Storage
 from relgraph.api.tracing.tracer import Tracer
@@ -298,11 +298,18 @@ class Jit:
         """Trace the function; again if it has loops that only Python can run well."""
         in_python: frozenset[CodeType] = frozenset()
         while True:
-            token = IN_PYTHON.set(in_python)
+            by_numbers: set[CodeType] = set()
+            tokens = IN_PYTHON.set(in_python), BY_NUMBERS.set(by_numbers)
             try:
                 traced, numbers = self._traced_once(leaves, args, kwargs)
+            except RelgraphError:  # Python may need a number that such a loop computes
+                if not by_numbers:
+                    raise
+                in_python |= by_numbers
+                continue
             finally:
-                IN_PYTHON.reset(token)
+                IN_PYTHON.reset(tokens[0])
+                BY_NUMBERS.reset(tokens[1])
             others = not_compiled(traced.loops, traced.graph, self._rewritten) - in_python
             if not others:
                 return traced, numbers

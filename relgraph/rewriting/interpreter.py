@@ -30,9 +30,10 @@ class NodeTransform(Protocol):
 
     ``tracks`` holds the ops, or classes of ops, whose nodes it rewrites; None for all.  A transform
     that computes a part of an operand, such as an index of a sum as a sum of indices, also has the
-    method ``computed_whole(outputs)``: it returns the nodes of a graph, operands first, no part of
-    which must be computed again.  A transform that may be asked of nodes on operands of any form
-    has the attribute ``pure = True``.
+    methods ``computed_whole(outputs)``, which returns the nodes of a graph, operands first, no part
+    of which must be computed again, and ``takes_part(node)``, which says whether a node is such a
+    part.  A transform that may be asked of nodes on operands of any form has the attribute
+    ``pure = True``.
     """
 
     name: str

@@ -437,6 +437,52 @@ def test_methods_keep_super_and_private_names():
     assert len(rg.jit(Base().step)(X)) == len(X)
 
 
+def test_numbers_of_python_that_a_loop_computes():
+    def root(x):
+        y = x
+        while abs(y * y - x) > 1e-9:
+            y = (y + x / y) / 2
+        return y
+
+    def padded(x, n):
+        size = 1
+        while size < n:
+            size *= 2
+        out = np.zeros(size)
+        out[: x.size] = x
+        return out
+
+    compiled = rg.jit(root)
+    for x in (9.0, 2.0, 5.5):
+        assert np.isclose(compiled(x), root(x), rtol=1e-12)
+    assert "1 signature" in repr(compiled)
+    for n in (12, 20):
+        np.testing.assert_array_equal(rg.jit(padded)(X, n), padded(X, n))
+
+
+def test_tuples_that_differ_are_not_taken_for_equal():
+    def f(x):
+        if x[0] > 0:
+            pair = (x * 2, 1)
+        else:
+            pair = (x * 3, 1)
+        return pair[0]
+
+    with pytest.raises(ArgumentError, match="'pair' is not an array or a number"):
+        rg.jit(f)(X)
+
+
+def test_a_name_that_only_the_loop_assigns():
+    def f(x):
+        while x > 1:
+            y = x / 2
+            x = y
+        return y
+
+    with pytest.raises(ArgumentError, match=r"(?s)'y', which is not assigned.*before the loop"):
+        rg.jit(f)(np.float64(10.0))
+
+
 def test_calls_for_side_effects():
     seen = []
 

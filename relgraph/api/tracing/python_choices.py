@@ -1,7 +1,7 @@
 """Python's ``if`` in traced functions: both branches are traced if the condition is not known.
 
 :mod:`.python_source` makes each branch a function.  :func:`choose` runs the one that is taken, or
-both, and finds out what they give: names that they assign, and arrays from outside that they write
+both, and determines their results: names that they assign, and arrays from outside that they write
 to.  These are then the results of an application of ``cond``; of ``where``, if they are numbers
 that elementwise ops compute.
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,12 +28,13 @@ from relgraph.ops.elementwise import Cast, not_equal, where
 from relgraph.ops.loops import Cond, closed, results_of
 from relgraph.ops.shape import broadcast_to, reshape
 
-TRIALS = 24  # of one choice, each of which finds another array that it writes to
+TRIALS = 24  # of one statement, each of which finds something else that it changes
 MOST_BOTH = 16  # elementwise ops of numbers of which both branches are computed
 
 NUMBERS = (bool, int, float, WeakScalar, np.generic)
 
 
+_T = TypeVar("_T")
 Branch = Callable[..., Sequence[Any]]  # of the values of names, returning their next values
 
 
@@ -85,6 +87,27 @@ class Saved:
         """Give the storage this state."""
         x = self.storage
         x._body, x._node, x._value, x._writes = self.state
+
+
+def attempt(storages: list[Storage], run: Callable[[], _T]) -> _T | None:
+    """Run a trial of a statement, and give the arrays that it writes to their elements again.
+
+    Return None if it writes to another array from outside: that one is then among the storages,
+    and the trial is to be run again.
+    """
+    saved = [Saved(x) for x in storages]
+    try:
+        return run()
+    except OutsideWrite as error:
+        if error.storage in storages:
+            raise
+        found = error.storage
+    finally:
+        for x in saved:
+            x.restore()
+    found.forget_values()
+    storages.append(found)
+    return None
 
 
 def is_array(x: Any) -> bool:
@@ -172,23 +195,17 @@ class _Choice:
     def traced(self) -> Sequence[Any]:
         """Return the values of the names after the statement."""
         for _ in range(TRIALS):
-            saved = [Saved(x) for x in self.storages]
-            try:
-                runs = [self._run(branch, saved) for branch in self.branches]
-            except OutsideWrite as error:
-                if error.storage in self.storages:
-                    raise
-                found = error.storage
-            else:
-                return self._applied(*runs)
-            found.forget_values()
-            self.storages.append(found)
+            then, other = self.branches
+            one = attempt(self.storages, partial(self._run, then))
+            two = attempt(self.storages, partial(self._run, other)) if one is not None else None
+            if one is not None and two is not None:
+                return self._applied(one, two)
         raise ArgumentError(
             f"an if statement writes to more than {TRIALS} arrays",
             fix="Write to fewer arrays, or choose with np.where.",
         )
 
-    def _run(self, branch: Branch, saved: Sequence[Saved]) -> _Result:
+    def _run(self, branch: Branch) -> _Result:
         """Return what a branch gives."""
         token = BODY.set(self)
         try:
@@ -199,15 +216,13 @@ class _Choice:
             return _Result(results, nodes, [x.node for x in self.storages])
         finally:
             BODY.reset(token)
-            for x in saved:
-                x.restore()
 
     def _applied(self, then: _Result, other: _Result) -> Sequence[Any]:
         """Return the values of the names, and give arrays their new elements."""
         after = list(then.values)
         places, pairs = [], []
         for k, (a, b) in enumerate(zip(then.values, other.values, strict=True)):
-            if a is b or _equal_numbers(a, b):
+            if a is b or _are_equal(a, b):
                 continue
             later = self.names is None or self.names.all[k] in self.names.later
             if a is NOTHING or b is NOTHING or not later:
@@ -336,12 +351,11 @@ def _like(number: Variable, array: Variable) -> Variable:
     return broadcast_to(node, shape) if sized else node
 
 
-def _equal_numbers(a: Any, b: Any) -> bool:
-    return (
-        type(a) is type(b)
-        and isinstance(a, bool | int | float | str | tuple)
-        and repr(a) == repr(b)
-    )
+def _are_equal(a: Any, b: Any) -> bool:
+    """Return True for equal numbers and strings, and for tuples of these."""
+    if type(a) is tuple and type(b) is tuple and len(a) == len(b):
+        return all([x is y or _are_equal(x, y) for x, y in zip(a, b, strict=True)])
+    return type(a) is type(b) and isinstance(a, bool | int | float | str) and repr(a) == repr(b)
 
 
 # Functions of Python that a traced number has no value for.
@@ -399,10 +413,12 @@ def builtin(function: Any) -> Any:
 __all__ = [
     "NOTHING",
     "NUMBERS",
+    "TRIALS",
     "Branch",
     "Names",
     "Saved",
     "as_truth",
+    "attempt",
     "builtin",
     "choose",
     "either",

@@ -10,8 +10,8 @@ that Python needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from math import prod
 from types import CodeType
 from typing import Any, NamedTuple
@@ -21,10 +21,12 @@ import numpy as np
 from relgraph.api.tracing.arguments import node_of
 from relgraph.api.tracing.python_choices import (
     NOTHING,
+    TRIALS,
     Branch,
     Names,
     Saved,
     as_truth,
+    attempt,
     is_array,
     shared,
     truth,
@@ -51,13 +53,16 @@ from relgraph.ops.elementwise.instances import floor_divide
 from relgraph.ops.loops import Scan, WhileLoop, closed, results_of
 
 LEAST = 8  # iterations of a loop that is not written out
-TRIALS = 24  # of one loop, each of which finds something else that it carries
 MOST = 2000  # iterations of a loop that is written out because its body cannot be compiled
 MOST_MAPS = 3000  # elementwise ops that kernels compute for all iterations at once
 _INDEX = TensorType("int64")
 
 IN_PYTHON: ContextVar[frozenset[CodeType]] = ContextVar("IN_PYTHON", default=frozenset())
 """The bodies of loops that Python runs, because the back end could not compile them."""
+
+BY_NUMBERS: ContextVar[set[CodeType] | None] = ContextVar("BY_NUMBERS", default=None)
+"""The bodies of ``while`` loops that are traced for all values of Python's numbers; None where
+Python runs these loops, since no other trace would follow if it needs what they compute."""
 
 
 class TracedRange(NamedTuple):
@@ -185,24 +190,22 @@ def repeat(
 ) -> Sequence[Any]:
     """Run a ``while`` loop: in Python as long as its condition is known, and then once.
 
-    Parameters
-    ----------
-    test : callable
-        Takes the names that the loop assigns, and returns the condition.
-    body : callable
-        Takes them, too, and returns their next values.
-    values : sequence
-        Their values before the loop.
-    names : Names
-        Of the statement.
+    ``test`` and ``body`` take the values of the names that the loop assigns, and return the
+    condition and their next values.
     """
     while True:
         holds: Any = test(*values)
         if running() and truth(holds) is not None:
             return _While(test, body, values, names).traced()
-        if running() and type(holds) is WeakScalar:  # one program for all values, if it can be
-            with suppress(ArgumentError):
+        by_numbers, code = BY_NUMBERS.get(), body.__code__
+        if type(holds) is WeakScalar and by_numbers is not None and code not in IN_PYTHON.get():
+            by_numbers.add(code)
+            try:  # one program for all values, if it can be
                 return _While(test, body, values, names).traced()
+            except OutsideWrite:
+                raise  # of the loop around this one
+            except Exception:  # Python runs it, and meets what is an error
+                by_numbers.remove(code)
         if not as_truth(holds):
             return values
         values = body(*values)
@@ -251,23 +254,9 @@ class _Loop:
         if other is not None:
             raise StaysInPython(f"changes {other!r}, which is not a traced array")
         for _ in range(TRIALS):
-            saved = [Saved(x) for x in self.storages]
             starts = [x.node for x in self.storages]
-            try:
-                trial = self._run(starts)
-            except OutsideWrite as error:
-                if error.storage in self.storages:
-                    raise
-                self.storages.append(error.storage)
-                found: Storage | None = error.storage
-            else:
-                found = None
-            finally:
-                for x in saved:
-                    x.restore()
-            if found is not None:
-                found.forget_values()
-            elif self._agrees(trial):
+            trial = attempt(self.storages, partial(self._run, starts))
+            if trial is not None and self._agrees(trial):
                 return self._applied(trial, starts)
         raise StaysInPython(f"carries more than {TRIALS} arrays")
 
@@ -325,8 +314,11 @@ class _Loop:
             ):
                 continue
             if before is NOTHING or not is_array(before) or not is_array(after):
+                name = self.names.all[k]
+                state = "not assigned" if before is NOTHING else "not an array or a number"
                 raise StaysInPython(
-                    f"carries {self.names.all[k]!r}, which is not an array before it"
+                    f"carries {name!r}, which is {state} before it or in it",
+                    f"Assign an array or a number to {name} before the loop.",
                 )
             node = trial.nodes[k]
             if k in self.weak and not is_weak(after):
@@ -478,6 +470,7 @@ def _is_map(x: Variable) -> bool:
 
 
 __all__ = [
+    "BY_NUMBERS",
     "IN_PYTHON",
     "StaysInPython",
     "TracedRange",

@@ -101,9 +101,8 @@ def _only_changes_arrays(function: FunctionType) -> bool:
     if definition is None:
         return False
     parts = [x for part in definition.body for x in ast.walk(part)]
-    own = {x.arg for x in ast.walk(definition.args) if isinstance(x, ast.arg)} | _assigned(
-        definition
-    )
+    own = {x.arg for x in ast.walk(definition.args) if isinstance(x, ast.arg)}
+    own |= _assigned(definition)
     plain = all([isinstance(x, ast.Return) or _is_plain(x) for x in parts])
     return plain and own.issuperset(_changed(definition))
 
@@ -183,13 +182,6 @@ class _Converter(ast.NodeTransformer):
         nested = [x for x in ast.walk(definition) if isinstance(x, _NESTED) and x is not definition]
         # A nested function would read the names of the function around it, not of the new one.
         self._captured = {y.id for x in nested for y in ast.walk(x) if isinstance(y, ast.Name)}
-        self._captured |= {
-            y
-            for x in nested
-            for z in ast.walk(x)
-            for y in getattr(z, "names", ())
-            if isinstance(z, ast.Nonlocal)
-        }
         self._number = 0
 
     def visit_For(self, node: ast.For) -> Any:
@@ -308,8 +300,9 @@ class _Converter(ast.NodeTransformer):
         """Call functions that are called for what they change as such."""
         self.generic_visit(node)
         call = node.value.func if isinstance(node.value, ast.Call) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            call.func.id = {_CALLED: _EFFECT}.get(call.func.id, call.func.id)
+        name = call.func if isinstance(call, ast.Call) else None
+        if isinstance(name, ast.Name) and name.id == _CALLED:
+            name.id = _EFFECT
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
@@ -322,9 +315,7 @@ def _values(names: Sequence[str]) -> str:
     return f"[{', '.join(f'{_GET}(lambda: {x})' for x in names)}]"
 
 
-def _names(
-    node: ast.AST, names: Sequence[str], own: Sequence[str] = (), later: Sequence[str] = ()
-) -> str:
+def _names(node: ast.AST, names: Sequence[str], own: Sequence[str], later: Sequence[str]) -> str:
     """Return the text of the :class:`.python_choices.Names` of a statement."""
     objects = ", ".join(f"{x!r}: {_GET}(lambda: {x})" for x in _changed(node))
     return f"{_OF}({names!r}, {own!r}, {later!r}, {{{objects}}})"

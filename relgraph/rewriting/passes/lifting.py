@@ -53,7 +53,7 @@ def outward() -> Selection:
 
 @cache
 def of_masks() -> Selection:
-    """Return the relations that say what is written at a mask, or summed, without the mask."""
+    """Return the relations that replace masked updates, sums and means by choices."""
     return selection_of(import_module("relgraph.relations.catalogue.masks").RELATIONS)
 
 
@@ -61,10 +61,10 @@ class IndexLifting:
     """Moves an index to the operands of elementwise functions and products.
 
     A key moves past an op if it selects at most half of the elements and nothing else needs the
-    whole result, which would then be computed twice.  A mask moves from the operands of
-    elementwise functions to what is written at the mask, or summed.  Keys have one normal form:
-    constant scalar indices become integers, evenly spaced indices a slice, and the indices of a
-    diagonal a diagonal.
+    whole result, which would then be computed twice.  Where the result of
+    an elementwise function is assigned under a mask, or summed, the mask moves from the operands to
+    the result.  Keys have one normal form: constant scalar indices become integers, evenly spaced
+    indices a slice, and the indices of a diagonal a diagonal.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _leaves_little(node: Variable) -> bool:
 
 
 def _masked_whole(node: Variable) -> Variable | None:
-    """Return what is written at a mask, or summed, as a function of whole arrays."""
+    """Return a masked update, sum or mean as a function of whole arrays, or None."""
     place = 1 if isinstance(node.op, WRITTEN) else 0
     lifted = _lifted(node.inputs[place])
     if lifted is None:
