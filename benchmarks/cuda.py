@@ -286,6 +286,7 @@ def correctness(seconds: float) -> dict[str, str]:
             results[suite] = "left out: no time"
             continue
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel]
+        command += ["-p", "no:benchmark"]  # pytest-benchmark warns of parallel tests
         command += [str(TESTS / f"test_{suite}.py"), "-k", "not simulator"]
         try:
             done = subprocess.run(

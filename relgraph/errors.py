@@ -262,6 +262,10 @@ class GPUNotAvailableError(RelgraphError, RuntimeError):
     """A GPU target was requested, but no GPU can be used."""
 
 
+class DeviceError(RelgraphError, RuntimeError):
+    """The driver of a device refused some work, or earlier work failed."""
+
+
 class DeviceMemoryError(RelgraphError, MemoryError):
     """A device does not have enough free memory."""
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from relgraph.backends.cuda import driver
 from relgraph.backends.source import define
 from relgraph.errors import (
     ArgumentError,
@@ -27,6 +28,7 @@ from relgraph.errors import (
 OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
+@lru_cache(maxsize=1)
 def simulated() -> bool:
     """Return True if numba's simulator replaces the device."""
     import numba
@@ -70,6 +72,7 @@ def report() -> dict[str, str]:
         return facts
     try:
         module = cuda()
+        driver.api()
         if module.is_available():
             device = module.get_current_device()
             major, minor = device.compute_capability
@@ -116,6 +119,7 @@ def require() -> None:
 @lru_cache(maxsize=1)
 def _usable() -> bool:
     try:
+        driver.api()
         return bool(cuda().is_available())
     except GPUNotAvailableError:
         return False
@@ -132,8 +136,13 @@ def processors() -> int:
 
 
 def device_number() -> int:
-    """Return the number of the device in use."""
+    """Return the number of the device in use; numba makes it that of this thread."""
     return 0 if simulated() else int(cuda().get_current_device().id)
+
+
+def memory_device(address: int) -> int | None:
+    """Return the number of the device that an address belongs to; None if unknown."""
+    return 0 if simulated() else driver.memory_device(address)
 
 
 # Kernels.
@@ -205,25 +214,43 @@ class Source:
         return types.void(*map(numba_type, self.types))
 
 
-@dataclass(frozen=True)
 class Compiled:
-    """A compiled kernel, and the types of its scalar parameters."""
+    """A compiled kernel.
 
-    kernel: Any
-    numbers: tuple[Callable[[Any], Any] | None, ...]
+    Parameters
+    ----------
+    kernel : callable
+        What numba returns for it.
+    types : sequence of str
+        The types of its parameters.
+    """
+
+    def __init__(self, kernel: Any, types: Sequence[str]) -> None:
+        self.kernel = kernel
+        self.types = types
+        self._loaded: dict[int, Any] = {}
+
+    def loaded(self, device: int) -> Any:
+        """Return the kernel on the device in use; pass it to :func:`launch`."""
+        if simulated():
+            return self.kernel
+        found = self._loaded.get(device)
+        if found is None:
+            (overload,) = self.kernel.overloads.values()
+            handle = overload.library.get_cufunc().handle
+            found = self._loaded[device] = driver.Function(handle, self.types)
+        return found
 
 
 def compiled(source: Source) -> Compiled:
-    """Compile a kernel for the device in use; pass the result to :func:`launch`."""
+    """Compile a kernel for the device in use."""
     if simulated():
-        return Compiled(cuda().jit(source.function()), ())
+        return Compiled(cuda().jit(source.function()), source.types)
     try:
         kernel = cuda().jit(source.signature())(source.function())
     except Exception as error:
         raise _not_compiled(source, error) from error
-    # numba accepts only the exact types of the signature: a Python integer would be an int64.
-    numbers = [None if t.endswith("]") else np.dtype(t).type for t in source.types]
-    return Compiled(kernel, tuple(numbers))
+    return Compiled(kernel, source.types)
 
 
 def ptx(source: Source, cc: tuple[int, int]) -> str:
@@ -271,29 +298,68 @@ def can_compile() -> bool:
 
 
 def launch(
-    kernel: Compiled,
+    kernel: Any,
     grid: Sequence[int],
     block: Sequence[int],
     arguments: Sequence[Any],
     stream: Any,
 ) -> None:
-    configured = kernel.kernel[tuple(grid), tuple(block), stream]
+    """Queue a loaded kernel on a stream; arrays are :class:`Memory`."""
     if not simulated():
-        pairs = zip(arguments, kernel.numbers, strict=True)
-        configured(*[x if number is None else number(x) for x, number in pairs])
+        values: list[Any] = []
+        for x in arguments:
+            if type(x) is Memory:
+                values += x.parameters
+            else:
+                values.append(x)
+        driver.launch(kernel, grid, block, values, stream_handle(stream))
         return
     with warnings.catch_warnings():  # simulated threads use NumPy scalars, which warn
         warnings.simplefilter("ignore", RuntimeWarning)
-        configured(*arguments)
+        kernel[tuple(grid), tuple(block), stream](*arguments)
 
 
 # Memory: blocks of bytes, and typed views of them.
 
 
+class Memory:
+    """Contiguous memory of a device.  In the simulator, arrays of numba take its place.
+
+    Parameters
+    ----------
+    address : int
+        The address of the first element.
+    dtype : dtype
+        The dtype of the elements.
+    size : int
+        The number of elements.
+    owner : object
+        What keeps the memory alive.
+    """
+
+    __slots__ = ("address", "dtype", "owner", "parameters", "size")
+
+    def __init__(self, address: int, dtype: np.dtype[Any], size: int, owner: Any) -> None:
+        self.address = address
+        self.dtype = dtype
+        self.size = size
+        self.owner = owner
+        self.parameters = driver.array_parameters(address, size, dtype.itemsize)
+
+    def __getitem__(self, part: slice) -> Memory:
+        first, last, _ = part.indices(self.size)
+        start = self.address + first * self.dtype.itemsize
+        return Memory(start, self.dtype, max(0, last - first), self.owner)
+
+
 def allocate(nbytes: int) -> Any:
     """Allocate a block of device memory; raise DeviceMemoryError if there is not enough."""
     try:
-        return cuda().device_array(nbytes, np.uint8)
+        block = cuda().device_array(nbytes, np.uint8)
+        if simulated():
+            return block
+        address = int(block.__cuda_array_interface__["data"][0])
+        return Memory(address, np.dtype(np.uint8), nbytes, block)
     except MemoryError as error:
         raise out_of_memory(nbytes) from error
     except Exception as error:
@@ -317,26 +383,38 @@ def out_of_memory(nbytes: int, limit: int | None = None) -> DeviceMemoryError:
     )
 
 
+@lru_cache(maxsize=16)
+def nothing(dtype: np.dtype[Any]) -> Any:
+    """Return an array without elements, for parameters that a kernel does not use."""
+    return cuda().device_array(0, dtype) if simulated() else Memory(0, dtype, 0, None)
+
+
 def view(block: Any, dtype: np.dtype[Any], count: int) -> Any:
     """Return the first elements of a block as an array of a dtype."""
-    nbytes = count * dtype.itemsize
     if simulated():
-        return type(block)(block._ary[:nbytes].view(dtype))
-    return block[:nbytes].view(dtype)
+        return type(block)(block._ary[: count * dtype.itemsize].view(dtype))
+    return Memory(block.address, dtype, count, block.owner)
 
 
 def upload(source: np.ndarray[Any, Any], target: Any, stream: Any) -> None:
     """Copy a contiguous NumPy array to a flat array on the device."""
-    if source.size:
+    if not source.size:
+        return
+    if simulated():
         target.copy_to_device(source.reshape(-1), stream=stream)
+    else:
+        driver.upload(source, target.address, stream_handle(stream))
 
 
 def download(source: Any, stream: Any) -> np.ndarray[Any, Any]:
     """Copy a flat array from the device to a new NumPy array."""
-    result = np.empty(source.shape, source.dtype)
-    if result.size:
+    result = np.empty(source.size, source.dtype)
+    if not result.size:
+        return result
+    if simulated():
         source.copy_to_host(result, stream=stream)
-        synchronise(stream)
+    else:
+        driver.download(source.address, result, stream_handle(stream))
     return result
 
 
@@ -344,22 +422,7 @@ def pointer(array: Any) -> int:
     """Return the address of a flat array on the device."""
     if simulated():
         return int(array._ary.ctypes.data)
-    return int(array.__cuda_array_interface__["data"][0])
-
-
-class Exposed:
-    """Contiguous device memory of another library, as numba reads it; ``owner`` keeps it alive."""
-
-    def __init__(self, address: int, dtype: np.dtype[Any], count: int, owner: Any) -> None:
-        self.owner = owner
-        self.__cuda_array_interface__ = {
-            "shape": (count,),
-            "strides": None,
-            "typestr": dtype.str,
-            "data": (address, False),
-            "version": 3,
-            "stream": None,
-        }
+    return int(array.address)
 
 
 def adopt(address: int, dtype: np.dtype[Any], count: int, owner: Any) -> Any:
@@ -373,7 +436,7 @@ def adopt(address: int, dtype: np.dtype[Any], count: int, owner: Any) -> Any:
         result = type(block)(array)
         result.owner = owner
         return result
-    return cuda().as_cuda_array(Exposed(address, dtype, count, owner), sync=False)
+    return Memory(address, dtype, count, owner)
 
 
 # Streams.
@@ -389,6 +452,7 @@ class _SimulatedStream:
 _LAST = itertools.count(2)  # handles of simulated streams; the driver gives 1 and 2 a meaning
 
 
+@lru_cache(maxsize=1)
 def default_stream() -> Any:
     """Return the stream of programs that select no stream."""
     return _SimulatedStream(0) if simulated() else cuda().default_stream()
@@ -448,5 +512,9 @@ def wait(stream: Any, other: Any) -> None:
 
 
 def copy(source: Any, target: Any, stream: Any) -> None:
-    """Copy one flat array on the device to another."""
-    target.copy_to_device(source, stream=stream)
+    """Copy one flat array on the device to another of the same size."""
+    if simulated():
+        target.copy_to_device(source, stream=stream)
+    else:
+        nbytes = source.size * source.dtype.itemsize
+        driver.copy(source.address, target.address, nbytes, stream_handle(stream))

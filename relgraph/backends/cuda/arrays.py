@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.backends.cuda import adapter, driver
+from relgraph.backends.cuda import adapter
 from relgraph.errors import ArgumentError, DeviceMemoryError
 from relgraph.ir import forks
 
@@ -61,7 +61,8 @@ class Pool:
             else:
                 handle = self._allocated(size)
             self.held += size
-        block = _Block(handle)
+        block = _Block()
+        # Unlike a method ``__del__``, this keeps the memory out of what a collection frees.
         weakref.finalize(block, self._back, handle, key).atexit = False
         return DeviceArray(adapter.view(handle, dtype, count), shape, dtype, block, stream)
 
@@ -87,12 +88,9 @@ class Pool:
 
 
 class _Block:
-    """A block of pool memory, held for as long as an array uses it."""
+    """The use of a block of pool memory; the block returns to the pool after it."""
 
-    __slots__ = ("__weakref__", "handle")
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
+    __slots__ = ("__weakref__",)
 
 
 def _rounded(nbytes: int) -> int:
@@ -273,7 +271,7 @@ def foreign(value: Any) -> Foreign:
 
 
 def _check_device(array: Foreign) -> None:
-    number = driver.memory_device(array.address) if array.address else None
+    number = adapter.memory_device(array.address) if array.address else None
     here = adapter.device_number()
     if number is not None and number != here:
         raise ArgumentError(

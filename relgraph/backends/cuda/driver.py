@@ -1,110 +1,131 @@
-"""Calls to NVIDIA's driver: recorded launches, and the device that an address belongs to.
+"""Calls to NVIDIA's driver, through ``cuda.bindings``, a dependency of numba-cuda.
 
-numba has neither; ``cuda.bindings``, a dependency of numba-cuda, has both.
+numba compiles kernels and loads them.  A launch or a copy by its API takes hundreds of
+microseconds, so programs call the driver itself; recorded launches numba does not have.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import ctypes
+import struct
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-from relgraph.backends.cuda import adapter
-from relgraph.errors import CaptureError
+import numpy as np
+
+from relgraph.errors import DeviceError
+
+LIMIT = 32764  # bytes of a kernel's parameters; before compute capability 7.0, 4,096
+FORMATS = {
+    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B",
+    "uint16": "H", "uint32": "I", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d",
+}  # fmt: skip
+ARRAY = "QQqqQqq"  # how numba passes an array of one dimension; see ``array_parameters``
 
 
-def _driver() -> Any:
+@lru_cache(maxsize=1)
+def api() -> Any:
+    """Return the module ``cuda.bindings.driver``."""
     from cuda.bindings import driver
 
     return driver
 
 
-def memory_device(address: int) -> int | None:
-    """Return the number of the device that an address belongs to; None if unknown."""
-    if adapter.simulated():
-        return 0
-    try:
-        driver = _driver()
-    except ImportError:
-        return None
-    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    error, number = driver.cuPointerGetAttribute(attribute, address)
-    return int(number) if int(error) == 0 else None
-
-
-class Recording:
-    """Work recorded on a stream: CUDA graphs, and CPU calls between them.
-
-    The driver cannot record on the default stream.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._parts: list[Callable[[], None]] = []
-
-    @contextmanager
-    def of_launches(self) -> Iterator[None]:
-        """Record the launches of a block instead of running them."""
-        self._begin()
-        try:
-            yield
-        except BaseException:
-            self._dropped()  # the stream works again
-            raise
-        self._end()
-
-    def note(self, work: Callable[[], None]) -> None:
-        """Keep work for the simulator to replay; on a device, the driver records it by itself."""
-        if adapter.simulated():
-            self._parts.append(work)
-
-    def between(self, work: Callable[[], None]) -> None:
-        """Record work that no CUDA graph can hold; it runs between two graphs."""
-        self._end()
-        self._parts.append(work)
-        self._begin()
-
-    def replay(self) -> None:
-        for part in self._parts:
-            part()
-
-    def _begin(self) -> None:
-        if adapter.simulated():
-            return
-        # Relaxed: memory that the garbage collector frees meanwhile is not part of the graph.
-        driver = _driver()
-        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        _checked(driver.cuStreamBeginCapture(self._handle(), mode))
-
-    def _dropped(self) -> None:
-        if adapter.simulated():
-            return
-        driver = _driver()
-        error, graph = driver.cuStreamEndCapture(self._handle())
-        if int(error) == 0:
-            driver.cuGraphDestroy(graph)
-
-    def _end(self) -> None:
-        if adapter.simulated():
-            return
-        driver = _driver()
-        graph = _checked(driver.cuStreamEndCapture(self._handle()))
-        weakref.finalize(self, driver.cuGraphDestroy, graph).atexit = False
-        executable = _checked(driver.cuGraphInstantiate(graph, 0))
-        weakref.finalize(self, driver.cuGraphExecDestroy, executable).atexit = False
-        handle = self._handle()
-        self._parts.append(lambda: _checked(driver.cuGraphLaunch(executable, handle)))
-
-    def _handle(self) -> Any:
-        return _driver().CUstream(adapter.stream_handle(self._stream))
-
-
-def _checked(result: tuple[Any, ...]) -> Any:
+def checked(result: tuple[Any, ...], work: str) -> Any:
+    """Return the value of a call to the driver; raise DeviceError if it failed."""
     error, *values = result
     if int(error) != 0:
-        raise CaptureError(
-            f"the CUDA driver refused to record a graph: {error}",
-            fix="Call the function without recording it.",
+        raise DeviceError(
+            f"the CUDA driver refused to {work}",
+            {"error": getattr(error, "name", error)},
+            "After an error inside a kernel, restart the process: its device memory is lost.",
         )
     return values[0] if values else None
+
+
+class Function:
+    """A kernel on a device, as :func:`launch` takes it.
+
+    Parameters
+    ----------
+    handle : object
+        The handle of the loaded kernel.
+    types : sequence of str
+        The types of its parameters: ``float32``, or ``float32[::1]`` for an array.
+    """
+
+    def __init__(self, handle: Any, types: Sequence[str]) -> None:
+        self.handle = api().CUfunction(int(getattr(handle, "value", handle)))
+        self.layout = struct.Struct(
+            "".join(ARRAY if t.endswith("]") else FORMATS[t] for t in types)
+        )
+
+
+def array_parameters(address: int, count: int, itemsize: int) -> tuple[int, ...]:
+    """Return the parameters that stand for an array.
+
+    They are two pointers that kernels do not use, the number of elements, the bytes of one, the
+    address, the shape and the strides.
+    """
+    return (0, 0, count, itemsize, address, count, itemsize)
+
+
+class _Parameters(threading.local):
+    """Memory of a thread for the parameters of a launch, which the driver copies."""
+
+    def __init__(self) -> None:
+        self.data = ctypes.create_string_buffer(LIMIT)
+        self.size = ctypes.c_size_t()
+        data, size = ctypes.addressof(self.data), ctypes.addressof(self.size)
+        self.extra = (ctypes.c_void_p * 5)(1, data, 2, size, 0)  # pointer and size, and the end
+        self.address = ctypes.addressof(self.extra)
+
+
+_parameters = _Parameters()
+
+
+def launch(
+    function: Function,
+    grid: Sequence[int],
+    block: Sequence[int],
+    values: Sequence[Any],
+    stream: int,
+) -> None:
+    """Queue a kernel on a stream.  Grid and block have one or two dimensions."""
+    memory, layout = _parameters, function.layout
+    layout.pack_into(memory.data, 0, *values)
+    memory.size.value = layout.size
+    columns = grid[1] if len(grid) > 1 else 1
+    height = block[1] if len(block) > 1 else 1
+    result = api().cuLaunchKernel(
+        function.handle, grid[0], columns, 1, block[0], height, 1, 0, stream, 0, memory.address
+    )
+    if result[0] != 0:
+        checked(result, "launch a kernel")
+
+
+def upload(source: np.ndarray[Any, Any], target: int, stream: int) -> None:
+    """Copy a contiguous NumPy array to an address on the device; it may change afterwards."""
+    call = api().cuMemcpyHtoDAsync
+    checked(call(target, source.ctypes.data, source.nbytes, stream), "copy to the device")
+
+
+def download(source: int, target: np.ndarray[Any, Any], stream: int) -> None:
+    """Copy memory of the device to a contiguous NumPy array, which is complete on return."""
+    call, wait = api().cuMemcpyDtoHAsync, api().cuStreamSynchronize
+    checked(call(target.ctypes.data, source, target.nbytes, stream), "copy to the CPU")
+    checked(wait(stream), "finish the work on a stream")
+
+
+def copy(source: int, target: int, nbytes: int, stream: int) -> None:
+    """Copy memory of the device."""
+    checked(api().cuMemcpyDtoDAsync(target, source, nbytes, stream), "copy on the device")
+
+
+def memory_device(address: int) -> int | None:
+    """Return the number of the device that an address belongs to; None if unknown."""
+    attribute = api().CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    error, number = api().cuPointerGetAttribute(attribute, address)
+    return int(number) if int(error) == 0 else None

@@ -25,6 +25,7 @@ class Text:
     parameters: list[tuple[str, str]] = field(default_factory=list)
     names: dict[str, Any] = field(default_factory=dict)
     depth: int = 1
+    _module: tuple[str, str] | None = None
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -39,12 +40,18 @@ class Text:
         self.depth -= 1
 
     def module(self) -> tuple[str, str]:
-        """Return the name of the kernel, which is a hash of its text, and its text."""
+        """Return the name of the kernel, which is a hash of its text, and its text.
+
+        No lines may be added afterwards.
+        """
+        if self._module is not None:
+            return self._module
         head = f"def NAME({', '.join(name for name, _ in self.parameters)}):"
         body = "\n".join([head, *self.lines, ""])
         digest = hashlib.sha256((body + repr(self.types())).encode()).hexdigest()[:16]
         name = f"rgc_{digest}"
-        return name, body.replace("def NAME(", f"def {name}(")
+        self._module = name, body.replace("def NAME(", f"def {name}(")
+        return self._module
 
     def types(self) -> list[str]:
         return [kind for _, kind in self.parameters]

@@ -75,8 +75,21 @@ class Launcher(Protocol):
         ...
 
 
-class _Texts(ABC):
-    """The kernel texts of one step, written on first use."""
+class _Step(ABC):
+    """The kernels of one step, written and compiled on first use."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+        self.kernel = kernel
+        self.sizes = sizes
+        self.constants = Constants(kernel)
+        self._compiled: dict[tuple[Any, ...], Any] = {}
+
+    def compiled(self, text: Callable[..., Text], *variant: Any) -> Any:
+        """Return the compiled kernel of a text for a variant, such as a number of threads."""
+        found = self._compiled.get((text, variant))
+        if found is None:
+            found = self._compiled[text, variant] = compiled(text(*variant))
+        return found
 
     @abstractmethod
     def all_texts(self) -> Iterator[Text]:
@@ -201,13 +214,11 @@ def group_sizes(kernel: Kernel, sizes: Sizes, size: SizeOf) -> list[int]:
     return [math.prod(size(loop[axis]) for axis in group) for group in kernel.groups]
 
 
-class MapLauncher(_Texts):
+class MapLauncher(_Step):
     """Launches a kernel without reductions."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
-        self.kernel = kernel
-        self.sizes = sizes
-        self.constants = Constants(kernel)
+        super().__init__(kernel, sizes)
         self.lanes = width(kernel.structure)
 
     def text(self, wide: bool) -> Text:
@@ -234,7 +245,7 @@ class MapLauncher(_Texts):
         vectors = vectors if self.lanes > 1 else 0
         work = max(vectors, n - vectors * self.lanes)
         run.launch(
-            compiled(self.text(n >= NARROW)),
+            self.compiled(self.text, n >= NARROW),
             (blocks(work, threads),),
             (threads,),
             [
@@ -248,17 +259,16 @@ class MapLauncher(_Texts):
         )
 
 
-class FoldLauncher(_Texts):
+class FoldLauncher(_Step):
     """Launches a kernel with reductions, and a second pass if results have several parts."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
-        self.kernel = kernel
-        self.sizes = sizes
+        super().__init__(kernel, sizes)
         structure = kernel.structure
-        self.constants = Constants(kernel)
         self.reduces = any(structure.reduced)
         self.shared = self.reduces and shares(structure)
         self.lanes = lanes_of(structure) if self.reduces else 1
+        self.partial = [np.dtype(accumulator(fold)) for fold in structure.folds]
 
     def text(self, wide: bool, threads: int) -> Text:
         return fold_text(self.kernel.structure, wide, threads)
@@ -282,18 +292,16 @@ class FoldLauncher(_Texts):
         results = [run.device[x] for x in kernel.folded]
         threads, ranks = self._threads(m)
         parts, part = self._parts(k, m, threads * ranks)
-        partial = [
-            run.empty((parts * k if parts > 1 else 0,), np.dtype(accumulator(fold)))
-            for fold in structure.folds
-        ]
+        totals = [run.empty((parts * k,), dtype) for dtype in self.partial] if parts > 1 else []
+        partial = [flat_of(x) for x in totals] or list(map(adapter.nothing, self.partial))
         rows = k * parts
         usable = self.lanes > 1 and (k == 1 or m % self.lanes == 0)
         read = [x for x, (_, spans) in zip(arrays, structure.arrays, strict=True) if spans[-1]]
         vectors = int(usable and aligned(read, self.lanes))
         grid = blocks(rows, ranks if self.shared else threads)
-        folded = [flat_of(x) for pair in zip(results, partial, strict=True) for x in pair]
+        folded = [x for pair in zip(map(flat_of, results), partial, strict=True) for x in pair]
         run.launch(
-            compiled(self.text(k * max(m, parts) >= NARROW, threads)),
+            self.compiled(self.text, k * max(m, parts) >= NARROW, threads),
             (grid,),
             (threads, ranks) if self.shared else (threads,),
             [
@@ -306,7 +314,7 @@ class FoldLauncher(_Texts):
         )  # fmt: skip
         if parts > 1:
             run.launch(
-                compiled(second_text(structure.folds, g.threads)),
+                self.compiled(second_text, structure.folds, g.threads),
                 (blocks(k, 1),),
                 (g.threads,),
                 [k, parts, m, *folded],
@@ -352,15 +360,13 @@ def refuse_nothing(x: Variable, k: int, m: int) -> None:
         raise no_elements(x)
 
 
-class RowLauncher(_Texts):
+class RowLauncher(_Step):
     """Launches a kernel of several passes, or its parts one by one if no kernel of rows fits."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes, read: Collection[Variable]) -> None:
-        self.kernel = kernel
-        self.sizes = sizes
+        super().__init__(kernel, sizes)
         structure = kernel.structure
         self.parts = [(part, device_part(part, sizes)) for part in kernel.parts]
-        self.constants = Constants(kernel)
         self.kinds = kinds(structure)
         self.lanes = vector_of(structure)
         self.unread = frozenset(k for k, x in enumerate(kernel.stored) if x not in read)
@@ -409,7 +415,7 @@ class RowLauncher(_Texts):
                 x = kernel.stored[index]
                 run.result(x, tuple(map(size, self.sizes.shape[x])))
         run.launch(
-            compiled(self._text(shape)),
+            self.compiled(self._text, shape),
             (blocks(k, ranks),),
             (shape.threads, ranks),
             [
@@ -456,12 +462,15 @@ class RowLauncher(_Texts):
                     run.device.pop(x, None)
 
 
-class ViewLauncher(_Texts):
+class ViewLauncher:
     """Adds or drops axes of size 1, between the parts of a kernel of several passes."""
 
     def __init__(self, call: Call, sizes: Sizes) -> None:
         self.node = call.node
         self.sizes = sizes
+
+    def texts(self) -> Iterator[str]:
+        return iter(())
 
     def all_texts(self) -> Iterator[Text]:
         return iter(())

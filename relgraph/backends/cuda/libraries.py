@@ -65,7 +65,22 @@ def from_cupy(value: Any, dtype: np.dtype[Any], stream: Any) -> DeviceArray:
 
 def on_stream(run: Run) -> Any:
     """Return a context in which CuPy uses the stream of a call."""
-    return cupy().cuda.ExternalStream(adapter.stream_handle(run.stream))
+    module, handle = cupy().cuda, adapter.stream_handle(run.stream)
+    if handle == 0:
+        return module.Stream.null
+    if hasattr(module.Stream, "from_external"):  # since CuPy 14
+        return module.Stream.from_external(_Handle(handle))
+    return module.ExternalStream(handle)
+
+
+class _Handle:
+    """A stream in the protocol that libraries share."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
 
 
 def library_call(node: Variable) -> Callable[[Run], Any] | None:

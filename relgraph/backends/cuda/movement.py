@@ -87,8 +87,8 @@ def copy_strided(run: Run, move: Move) -> None:
     threads = geometry().threads
     numbers = [move.source_offset, move.target_offset, *[x for axis in dims for x in axis]]
     wide = max(n, move.source.size, move.target.size) >= NARROW
-    if not adapter.simulated():  # sums of numbers without a sign wrap around to the offset
-        numbers = [x % (1 << (64 if wide else 32)) for x in numbers]
+    # Sums of numbers without a sign wrap around to the offset.
+    numbers = [x % (1 << (64 if wide else 32)) for x in numbers]
     run.launch(
         compiled(copy_text(move.dtype.name, len(dims), wide, threads)),
         (blocks(n, threads),),

@@ -111,6 +111,11 @@ def _lgamma(x: Any) -> float:
         return math.inf
 
 
+def _wrapped(bits: int) -> Callable[[Any], int]:
+    """Return the conversion to an integer without a sign, as a device makes it."""
+    return lambda x: int(x) % (1 << bits)
+
+
 def _add(a: Any, b: Any) -> Any:
     return a + b
 
@@ -124,7 +129,7 @@ def _simulated_functions() -> dict[str, Any]:
     for name, function in {**_LIBRARY, "lgamma": _lgamma}.items():
         functions[name] = functions[f"{name}f"] = function
     functions |= {"mul": _mul, "mulf": _mul, "add": _add, "addf": _add}
-    functions |= {"uindex": int, "windex": int}
+    functions |= {"uindex": _wrapped(32), "windex": _wrapped(64)}
     for name in ("erf", "erfc", "lgamma"):
         functions[f"{name}f"] = _rounded(functions[name])
     return functions

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.backends.base import OpCall, Program
-from relgraph.backends.cuda import adapter, driver
+from relgraph.backends.cuda import adapter
 from relgraph.backends.cuda.arrays import (
     DeviceArray,
     Foreign,
@@ -29,7 +29,7 @@ from relgraph.backends.cuda.launches import Launcher, step_launcher
 from relgraph.backends.cuda.loop_calls import LoopCall
 from relgraph.backends.cuda.movement import contiguous
 from relgraph.backends.cuda.places import targets, write
-from relgraph.backends.cuda.recording import Recorded
+from relgraph.backends.cuda.recording import Recorded, Recording
 from relgraph.backends.cuda.streams import current_stream
 from relgraph.backends.cuda.templates import literals, supported, weight
 from relgraph.backends.report import Report, Scheduled, library_calls, loops, scheduled
@@ -86,12 +86,13 @@ class Run:
     stream: Any
     deterministic: bool = True
     checks: list[Callable[[], None]] = field(default_factory=list)
-    recording: driver.Recording | None = None
+    recording: Recording | None = None
     places: dict[Variable, DeviceArray] = field(default_factory=dict)
     device: dict[Variable, Any] = field(default_factory=dict)
     host: dict[Variable, Any] = field(default_factory=dict)
     shapes: dict[Variable, tuple[int, ...]] = field(default_factory=dict)
     _followed: dict[int, Any] = field(default_factory=dict)
+    _device: int = field(default_factory=adapter.device_number)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         return self.pool.empty(shape, dtype, self.stream)
@@ -162,7 +163,8 @@ class Run:
     def launch(
         self, kernel: Any, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any]
     ) -> None:
-        self.do(partial(adapter.launch, kernel, grid, block, arguments, self.stream))
+        loaded = kernel.loaded(self._device)
+        self.do(partial(adapter.launch, loaded, grid, block, arguments, self.stream))
 
     def copy(self, source: DeviceArray, target: DeviceArray) -> None:
         if source.size:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from relgraph.backends.cuda import adapter, driver
@@ -39,7 +41,7 @@ class Recorded:
         self._run = program.start(arrays, self._stream, self._pool)
         self._inputs = self._fixed(self._run)
         adapter.synchronise(self._stream)
-        self._recording = self._run.recording = driver.Recording(self._stream)
+        self._recording = self._run.recording = Recording(self._stream)
         with self._recording.of_launches():
             program.run(self._run)
             self._results = program.results(self._run)
@@ -71,3 +73,80 @@ class Recorded:
         self._recording.replay()
         adapter.synchronise(self._stream)
         return self._results
+
+
+class Recording:
+    """Work recorded on a stream: CUDA graphs, and CPU calls between them.
+
+    The driver cannot record on the default stream.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._parts: list[Callable[[], None]] = []
+
+    @contextmanager
+    def of_launches(self) -> Iterator[None]:
+        """Record the launches of a block instead of running them."""
+        self._begin()
+        try:
+            yield
+        except BaseException:
+            self._dropped()  # the stream works again
+            raise
+        self._end()
+
+    def note(self, work: Callable[[], None]) -> None:
+        """Keep work for the simulator to replay; on a device, the driver records it by itself."""
+        if adapter.simulated():
+            self._parts.append(work)
+
+    def between(self, work: Callable[[], None]) -> None:
+        """Record work that no CUDA graph can hold; it runs between two graphs."""
+        self._end()
+        self._parts.append(work)
+        self._begin()
+
+    def replay(self) -> None:
+        for part in self._parts:
+            part()
+
+    def _begin(self) -> None:
+        if adapter.simulated():
+            return
+        # Relaxed: memory that the garbage collector frees meanwhile is not part of the graph.
+        api = driver.api()
+        mode = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        _checked(api.cuStreamBeginCapture(self._handle(), mode))
+
+    def _dropped(self) -> None:
+        if adapter.simulated():
+            return
+        api = driver.api()
+        error, graph = api.cuStreamEndCapture(self._handle())
+        if int(error) == 0:
+            api.cuGraphDestroy(graph)
+
+    def _end(self) -> None:
+        if adapter.simulated():
+            return
+        api = driver.api()
+        graph = _checked(api.cuStreamEndCapture(self._handle()))
+        weakref.finalize(self, api.cuGraphDestroy, graph).atexit = False
+        executable = _checked(api.cuGraphInstantiate(graph, 0))
+        weakref.finalize(self, api.cuGraphExecDestroy, executable).atexit = False
+        handle = self._handle()
+        self._parts.append(lambda: _checked(api.cuGraphLaunch(executable, handle)))
+
+    def _handle(self) -> Any:
+        return driver.api().CUstream(adapter.stream_handle(self._stream))
+
+
+def _checked(result: tuple[Any, ...]) -> Any:
+    error, *values = result
+    if int(error) != 0:
+        raise CaptureError(
+            f"the CUDA driver refused to record a graph: {error}",
+            fix="Call the function without recording it.",
+        )
+    return values[0] if values else None

@@ -165,11 +165,10 @@ class Builder:
                 with np.errstate(all="ignore"):
                     values = [np.dtype(x.dtype).type(x.value) for x in args]  # type: ignore[attr-defined]
                     return const(np.asarray(op.perform(*values), dtype)[()], dtype)
-            indices = {dtype, *[x.dtype for x in args]} == {"int64"}
-            name = _INDICES.get(op) if indices else None
-            if name is None or not (op in _EXACT or self.ranges.are_known(*args)):
+            primitive = self.primitive(op, args, dtype)
+            if primitive is None:
                 return self.let(Op(op, args, dtype))
-            op = name
+            op = primitive
         folded = self._folded(op, args, dtype)
         if folded is not None:
             return folded
@@ -177,6 +176,13 @@ class Builder:
         if dtype == "int64" and op in _TRACKED:
             self.ranges.result(result, op, args)
         return result
+
+    def primitive(self, op: GraphOp, args: Sequence[Scalar], dtype: str) -> str | None:
+        """Return the primitive of indices that an op of a graph is for these integers, or None."""
+        name = _INDICES.get(op)
+        if name is None or {dtype, *[x.dtype for x in args]} != {"int64"}:
+            return None
+        return name if op in _EXACT or self.ranges.are_known(*args) else None
 
     def _folded(self, op: str, args: Sequence[Scalar], dtype: str) -> Scalar | None:
         folded = _folded(op, args, dtype)

@@ -3,6 +3,7 @@
 The simulator has no driver, so these calls are not made there.
 """
 
+import ctypes
 import gc
 import os
 from types import SimpleNamespace
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from relgraph.backends.cuda import adapter, arrays, driver
-from relgraph.errors import ArgumentError, CaptureError, DeviceMemoryError
+from relgraph.backends.cuda.recording import Recording
+from relgraph.errors import ArgumentError, CaptureError, DeviceError, DeviceMemoryError
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator has no driver"
@@ -30,6 +32,9 @@ class Driver:
         self.graphs = 0
 
     def CUstream(self, handle):
+        return handle
+
+    def CUfunction(self, handle):
         return handle
 
     def answer(self, call, *values):
@@ -65,7 +70,7 @@ def noting(monkeypatch):
 
     def put(*refused):
         found = Driver(refused)
-        monkeypatch.setattr(driver, "_driver", lambda: found)
+        monkeypatch.setattr(driver, "api", lambda: found)
         return found
 
     return put
@@ -76,7 +81,7 @@ STREAM = 17
 
 def test_launches_are_recorded_as_one_graph_which_one_launch_replays(noting):
     found = noting()
-    recording = driver.Recording(STREAM)
+    recording = Recording(STREAM)
     with recording.of_launches():
         recording.note(lambda: found.calls.append("a launch"))  # the driver records it itself
     assert found.calls == [("begin", 17, "relaxed"), ("end", 17), ("instantiate", "graph 1")]
@@ -92,7 +97,7 @@ def test_launches_are_recorded_as_one_graph_which_one_launch_replays(noting):
 
 def test_what_cannot_be_recorded_is_done_between_two_graphs(noting):
     found = noting()
-    recording = driver.Recording(STREAM)
+    recording = Recording(STREAM)
     with recording.of_launches():
         recording.between(lambda: found.calls.append("a product"))
     assert [call[0] for call in found.calls] == [
@@ -106,7 +111,7 @@ def test_what_cannot_be_recorded_is_done_between_two_graphs(noting):
 
 def test_an_exception_ends_the_recording_and_keeps_no_graph(noting):
     found = noting()
-    recording = driver.Recording(STREAM)
+    recording = Recording(STREAM)
     with pytest.raises(RuntimeError, match="in the middle"), recording.of_launches():
         raise RuntimeError("in the middle")
     assert found.calls == [("begin", 17, "relaxed"), ("end", 17), ("destroy", "graph 1")]
@@ -120,7 +125,7 @@ def test_an_exception_ends_the_recording_and_keeps_no_graph(noting):
 @pytest.mark.parametrize("refused", ["begin", "end", "instantiate", "launch"])
 def test_what_the_driver_refuses_is_an_error_and_leaks_no_graph(noting, refused):
     found = noting(refused)
-    recording = driver.Recording(STREAM)
+    recording = Recording(STREAM)
     with pytest.raises(CaptureError, match="the CUDA driver refused to record a graph: 900"):
         with recording.of_launches():
             pass
@@ -131,17 +136,11 @@ def test_what_the_driver_refuses_is_an_error_and_leaks_no_graph(noting, refused)
     assert len([call for call in found.calls if call[0] == "destroy"]) == made
 
 
-def test_the_driver_tells_the_device_of_an_address(noting, monkeypatch):
+def test_the_driver_tells_the_device_of_an_address(noting):
     found = noting()
     assert driver.memory_device(0x1000) == 3
     assert found.calls == [("device", 0x1000)]
     noting("device")
-    assert driver.memory_device(0x1000) is None
-
-    def missing():
-        raise ImportError("no cuda.bindings")
-
-    monkeypatch.setattr(driver, "_driver", missing)
     assert driver.memory_device(0x1000) is None
 
 
@@ -170,7 +169,7 @@ class Exporter:
 
 def test_arrays_with_dlpack_alone_are_read_where_they_lie(monkeypatch):
     pytest.importorskip("cuda.core.utils", reason="no cuda.core")
-    monkeypatch.setattr(driver, "memory_device", lambda address: 0)
+    monkeypatch.setattr(adapter, "memory_device", lambda address: 0)
     monkeypatch.setattr(adapter, "device_number", lambda: 0)
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     for array, strides in ((a, None), (a.T, (1, 4)), (a[:, ::2], (4, 2))):
@@ -180,7 +179,7 @@ def test_arrays_with_dlpack_alone_are_read_where_they_lie(monkeypatch):
         assert found.address == array.ctypes.data
         assert given.stream == 1  # ready on the default stream
         assert found.owner[0] is given
-    monkeypatch.setattr(driver, "memory_device", lambda address: 1)
+    monkeypatch.setattr(adapter, "memory_device", lambda address: 1)
     with pytest.raises(ArgumentError, match="on device 1, and the function runs on device 0"):
         arrays.foreign(Exporter(a))
 
@@ -222,16 +221,80 @@ def test_another_error_of_the_driver_is_passed_on(monkeypatch):
     assert caught.value is error
 
 
-def test_numbers_are_launched_in_the_dtypes_of_the_kernel():
-    given = []
+def test_parameters_lie_where_a_kernel_reads_them(noting):
+    """A struct of C has them at the same places: numbers, and what numba passes of an array."""
+    api = noting()
 
-    class Kernel:
-        def __getitem__(self, configuration):
-            assert configuration == ((2,), (3, 4), STREAM)
-            return lambda *arguments: given.extend(arguments)
+    class Expected(ctypes.Structure):
+        _fields_ = [
+            ("flag", ctypes.c_bool),
+            ("count", ctypes.c_uint32),
+            *[(name, ctypes.c_uint64) for name in ("meminfo", "parent")],
+            *[(name, ctypes.c_int64) for name in ("items", "itemsize")],
+            ("address", ctypes.c_uint64),
+            *[(name, ctypes.c_int64) for name in ("shape", "stride")],
+            ("half", ctypes.c_uint16),
+            ("single", ctypes.c_float),
+            ("double", ctypes.c_double),
+        ]
 
-    array = object()
-    kernel = adapter.Compiled(Kernel(), (None, np.uint32, np.float32))
-    adapter.launch(kernel, [2], [3, 4], [array, 7, 0.5], STREAM)
-    assert given == [array, 7, 0.5]
-    assert [type(x) for x in given[1:]] == [np.uint32, np.float32]
+    api.launched = []
+
+    def launch(function, *arguments):
+        *sizes, stream, pointers, extra = arguments
+        begin, address, size, length, end = (ctypes.c_void_p * 5).from_address(extra)
+        assert (begin, size, end, pointers) == (1, 2, None, 0)
+        data = ctypes.string_at(address, ctypes.c_size_t.from_address(length).value)
+        api.launched.append((function, sizes, stream, data))
+        return (0,)
+
+    api.cuLaunchKernel = launch
+    types = ["bool", "uint32", "float32[::1]", "float16", "float32", "float64"]
+    kernel = driver.Function(SimpleNamespace(value=42), types)
+    array = adapter.Memory(0x1000, np.dtype(np.float32), 6, None)
+    adapter.launch(kernel, [2], [3, 4], [True, 7, array, np.float16(0.5), 1.5, 2.5], STREAM)
+    ((function, sizes, stream, data),) = api.launched
+    assert (function, sizes, stream) == (42, [2, 1, 1, 3, 4, 1, 0], STREAM)
+    found = Expected.from_buffer_copy(data)
+    assert (found.flag, found.count, found.single, found.double) == (True, 7, 1.5, 2.5)
+    assert found.half == np.float16(0.5).view(np.uint16)
+    assert (found.address, found.items, found.itemsize) == (0x1000, 6, 4)
+    assert (found.shape, found.stride, found.meminfo, found.parent) == (6, 4, 0, 0)
+
+
+def test_a_launch_that_the_driver_refuses_is_an_error(noting):
+    api = noting()
+    api.cuLaunchKernel = lambda *arguments: (701,)
+    kernel = driver.Function(42, ["int64"])
+    with pytest.raises(DeviceError, match="the CUDA driver refused to launch a kernel") as caught:
+        adapter.launch(kernel, [1], [1], [1], STREAM)
+    assert dict(caught.value.facts) == {"error": 701}
+
+
+def test_a_part_of_memory_begins_at_its_first_element():
+    whole = adapter.Memory(0x1000, np.dtype(np.float64), 10, None)
+    part = whole[2:5]
+    assert (part.address, part.size, part.dtype) == (0x1010, 3, np.float64)
+
+
+def test_memory_of_arrays_in_a_cycle_returns_to_the_pool(monkeypatch):
+    freed = []
+
+    class Owner:
+        def __del__(self):
+            freed.append(self)
+
+    monkeypatch.setattr(adapter, "simulated", lambda: False)
+    monkeypatch.setattr(
+        adapter, "allocate", lambda n: adapter.Memory(0x1000, np.dtype(np.uint8), n, Owner())
+    )
+    pool = arrays.Pool()
+    array = pool.empty((4,), np.dtype(np.float32), STREAM)
+    cycle = [array]
+    cycle.append(cycle)
+    del array, cycle
+    gc.collect()
+    assert not freed
+    assert pool.kept == 512
+    assert adapter.pointer(arrays.flat_of(pool.empty((4,), np.dtype("u1"), STREAM))) == 0x1000
+    pool.release()

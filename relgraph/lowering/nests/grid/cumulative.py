@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from relgraph.lowering.kernels import Fold
-from relgraph.lowering.loops.builder import ONE, ZERO, Builder
+from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Const, Function, Scalar, const, index
 from relgraph.lowering.nests.folds import beginning, cast, identity
-from relgraph.lowering.nests.grid.moves import LIMIT, array, integers
+from relgraph.lowering.nests.grid.moves import array, integers
+from relgraph.lowering.nests.grid.nest import GridBuilder
 from relgraph.lowering.nests.grid.totals import accumulator, combiner
 from relgraph.lowering.refs import Ref
 from relgraph.ops.cumulative import Cumulative
@@ -38,7 +39,7 @@ def columns(op: Cumulative, source: str, dtype: str) -> Function:
 
     Its integers are the number of columns, of elements in each and of adjacent columns.
     """
-    b, fold = Builder(LIMIT), fold_of(op, source, dtype)
+    b, fold = GridBuilder(), fold_of(op, source, dtype)
     (inner,) = integers("inner")
     x, o = array("x", source, M), array("o", dtype, M)
     with b.loop(ZERO, K, level="grid", name="c") as column:
@@ -58,7 +59,7 @@ class _Parts:
     """Parts of rows, on each of which a block works."""
 
     def __init__(self, fold: Fold) -> None:
-        self.b, self.fold = Builder(LIMIT), fold
+        self.b, self.fold = GridBuilder(), fold
         self.kind = accumulator(fold)
         self.row: Scalar = ZERO
         self.bounds: tuple[Scalar, Scalar] = (ZERO, ZERO)

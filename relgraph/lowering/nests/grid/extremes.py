@@ -14,7 +14,8 @@ import numpy as np
 from relgraph.lowering.loops.builder import ZERO, Builder
 from relgraph.lowering.loops.nodes import Const, Function, Scalar, const
 from relgraph.lowering.nests.folds import cast
-from relgraph.lowering.nests.grid.moves import LIMIT, array, integers
+from relgraph.lowering.nests.grid.moves import array, integers
+from relgraph.lowering.nests.grid.nest import GridBuilder
 from relgraph.ops.elementwise import maximum, minimum
 from relgraph.ops.elementwise.instances import greater, less
 
@@ -37,7 +38,7 @@ def extreme(dtype: str, largest: bool, joins: bool) -> Function:
     elements along the axis and after it.  Its arrays are the operand; the indices of the
     candidates, which an earlier search found; and the indices to write, part by part.
     """
-    b, kind = Builder(LIMIT), carrier(dtype)
+    b, kind = GridBuilder(), carrier(dtype)
     k, m, parts, part, size, inner = integers("k", "m", "parts", "part", "size", "inner")
     x, found, o = array("x", dtype, size), array("found", "int64", m), array("o", "int64", k)
     with b.loop(ZERO, b.mul(k, parts), level="rows", name="row") as row:

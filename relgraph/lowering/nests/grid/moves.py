@@ -16,9 +16,8 @@ from relgraph.lowering.loops.nodes import (
     index,
 )
 from relgraph.lowering.nests.folds import cast
+from relgraph.lowering.nests.grid.nest import GridBuilder
 from relgraph.ops.elementwise import add, logical_or
-
-LIMIT = 1 << 20  # statements, of which these kernels have few
 
 
 def integers(*names: str) -> list[Var]:
@@ -37,7 +36,7 @@ def copy(dtype: str, ndim: int) -> Function:
     Its integers are the number of elements, the offset of the first element in each array, and the
     size and both strides of each axis.
     """
-    b = Builder(LIMIT)
+    b = GridBuilder()
     n, first, target = integers("n", "a", "b")
     axes = [integers(f"n{g}", f"s{g}", f"d{g}") for g in range(ndim)]
     x, o = array("x", dtype, n), array("o", dtype, n)
@@ -60,7 +59,7 @@ def transpose(dtype: str, tile: int) -> Function:
     Its integers are the number of matrices, the rows and columns of a result, the offset of the
     first element of the source, and the source's strides of matrices and of columns.
     """
-    b, side = Builder(LIMIT), index(tile)
+    b, side = GridBuilder(), index(tile)
     count, n0, n1, first, matrix, column = integers("count", "n0", "n1", "a", "matrix", "column")
     x, o = array("x", dtype, count), array("o", dtype, count)
     near = Buffer("tile", dtype, (side, index(tile + 1)), "shared")  # banks that do not conflict
@@ -173,7 +172,7 @@ def gather(dtype: str, index_dtype: str) -> Function:
     Its integers are the number of results, of indices, of elements along the axis and after it.
     Its arrays are a flag that an index out of range sets, the array, the indices and the results.
     """
-    b = Builder(LIMIT)
+    b = GridBuilder()
     n, count, size, inner = integers("n", "count", "size", "inner")
     flag, x, o = array("flag", "int32"), array("x", dtype, size), array("o", dtype, n)
     places = array("places", index_dtype, count)
@@ -201,7 +200,7 @@ def scatter(dtype: str) -> Function:
     along the axis and after it.  Its arrays are the distinct indices, and the first update of each;
     the updates, sorted by index; the values; and the result.
     """
-    b = Builder(LIMIT)
+    b = GridBuilder()
     n, changed, count, size, inner = integers("n", "changed", "count", "size", "inner")
     places, starts, order = [array(x, "int64", changed) for x in ("places", "starts", "order")]
     v, o = array("v", dtype, count), array("o", dtype, size)
@@ -228,7 +227,7 @@ def atomic_scatter(dtype: str, index_dtype: str) -> Function:
 
     Its integers are the number of values, of indices, of elements along the axis and after it.
     """
-    b = Builder(LIMIT)
+    b = GridBuilder()
     n, count, size, inner = integers("n", "count", "size", "inner")
     places = array("places", index_dtype, count)
     v, o = array("v", dtype, n), array("o", dtype, size)
@@ -239,6 +238,6 @@ def atomic_scatter(dtype: str, index_dtype: str) -> Function:
 
 
 __all__ = [
-    "LIMIT", "Tiles", "array", "atomic_scatter", "copy", "gather", "integers", "over_block",
+    "Tiles", "array", "atomic_scatter", "copy", "gather", "integers", "over_block",
     "scatter", "transpose", "within",
 ]  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relgraph.ir.op import Op as GraphOp
 from relgraph.lowering.kernels import Structure
-from relgraph.lowering.loops.builder import ONE, ZERO
+from relgraph.lowering.loops.builder import ONE, ZERO, Builder
 from relgraph.lowering.loops.nodes import Buffer, Function, Op, Scalar, Var
 from relgraph.lowering.nests.writer import Array, Nest
 
@@ -13,11 +14,26 @@ VECTORS = Var("vectors", "int64")
 BYTES = 16  # of one load or store of a thread
 
 
+class GridBuilder(Builder):
+    """Writes the body of a kernel of a GPU, whose indices have fewer bits than int64.
+
+    So the integers that a graph computes never become indices.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1 << 20)  # statements, of which these kernels have few
+
+    def primitive(self, op: GraphOp, args: Sequence[Scalar], dtype: str) -> str | None:
+        """Return None."""
+        return None
+
+
 class GridNest(Nest):
     """A nest over contiguous arrays, which have one axis."""
 
     def __init__(self, structure: Structure) -> None:
         super().__init__(structure)
+        self.builder = GridBuilder()
         self.arrays = [
             self.flat(f"x{i}", dtype, spans) for i, (dtype, spans) in enumerate(structure.arrays)
         ]
@@ -73,4 +89,4 @@ class GridNest(Nest):
                 self.load(k, ZERO)
 
 
-__all__ = ["BYTES", "VECTORS", "GridNest"]
+__all__ = ["BYTES", "VECTORS", "GridBuilder", "GridNest"]

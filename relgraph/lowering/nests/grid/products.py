@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from relgraph.lowering.loops.builder import ZERO, Builder
+from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import Barrier, Buffer, Function, Scalar, const, index
 from relgraph.lowering.nests.folds import cast
 from relgraph.lowering.nests.grid.moves import (
-    LIMIT,
     Tiles,
     array,
     integers,
     over_block,
     within,
 )
+from relgraph.lowering.nests.grid.nest import GridBuilder
 from relgraph.ops.elementwise import add, multiply
 
 
@@ -29,7 +29,7 @@ class _Product:
     def __init__(self, left: str, right: str, result: str, side: int) -> None:
         totals = {"float32": "float32", "float64": "float64", "uint64": "uint64"}
         self.dtype = totals.get(result, "int64")
-        self.b, self.side, size = Builder(LIMIT), side, index(side)
+        self.b, self.side, size = GridBuilder(), side, index(side)
         self.sizes = integers("count", "n", "m", "p", "sx", "sy")
         count = self.sizes[0]
         self.operands = array("x", left, count), array("y", right, count)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relgraph.lowering.kernels import Fold, Structure
-from relgraph.lowering.loops.builder import ONE, ZERO, Builder
+from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.nodes import Buffer, Function, Op, Scalar, Var, const
 from relgraph.lowering.nests.grid.elements import width
-from relgraph.lowering.nests.grid.nest import VECTORS, GridNest
+from relgraph.lowering.nests.grid.nest import VECTORS, GridBuilder, GridNest
 from relgraph.lowering.nests.grid.totals import Totals, accumulator
 
 RESULTS, TERMS = Var("k", "int64"), Var("m", "int64")
@@ -175,7 +175,7 @@ def second_pass(folds: Sequence[Fold], name: str) -> Function:
 
     Its integers are the number of results, of parts and of elements of each result.
     """
-    b = Builder(1 << 20)
+    b = GridBuilder()
     totals, results = Totals(b, folds), _results(folds)
     with b.loop(ZERO, RESULTS, level="rows", name="r") as loop:
         with b.loop(ZERO, PARTS, totals.starts(), level="group", name="s") as part:

@@ -60,7 +60,7 @@ def spied(monkeypatch, name):
     return calls
 
 
-def test_long_rows_are_cut_into_parts(monkeypatch):
+def test_long_rows_are_cut_into_parts_in_the_simulator(monkeypatch):
     cut = spied(monkeypatch, "total_text")
     x = make_input("x", TensorType("float32", (None, None)))
     f = function([x], [getattr(cumulative, name)(x, 1) for name in NUMPY])

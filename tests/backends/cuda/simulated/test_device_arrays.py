@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relgraph as rg
-from relgraph.backends.cuda import adapter, arrays, driver, launches
+from relgraph.backends.cuda import adapter, arrays, launches
 from relgraph.backends.cuda.arrays import DeviceArray, Pool
 from relgraph.backends.cuda.compiler import CudaBackend
 from relgraph.backends.cuda.movement import copy_text
@@ -39,7 +39,7 @@ class Foreign:
             shift = low % 256
             self.bytes = np.frombuffer((ctypes.c_uint8 * (high - low)).from_address(low), np.uint8)
             self.block = adapter.allocate(shift + high - low)[shift:]
-            self.block.copy_to_device(self.bytes)
+            adapter.upload(self.bytes, self.block, adapter.default_stream())
             address += adapter.pointer(self.block) - low
         self.__cuda_array_interface__ = {
             "shape": array.shape,
@@ -53,7 +53,7 @@ class Foreign:
     def read_back(self):
         """Return the array with what the device has written."""
         if self.block is not None:
-            self.bytes[:] = self.block.copy_to_host()
+            self.bytes[:] = adapter.download(self.block, adapter.default_stream())
         return self.array
 
 
@@ -125,7 +125,7 @@ def test_wrong_device_arrays_are_named():
 def test_arrays_of_two_devices(monkeypatch):
     x = rg.vector("x")
     f = function([x], x * 2)
-    monkeypatch.setattr(driver, "memory_device", lambda address: 1)
+    monkeypatch.setattr(adapter, "memory_device", lambda address: 1)
     with pytest.raises(ArgumentError, match="on device 1, and the function runs on device 0"):
         f(Foreign(np.ones(3)))
 

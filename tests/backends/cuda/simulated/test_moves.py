@@ -156,7 +156,7 @@ def test_elements_at_places_are_replaced_by_the_cpu_the_last_of_equal_places_win
         f(a, b, np.array([2, 0, 4]))
 
 
-def test_what_has_no_kernel_runs_on_the_cpu_with_one_warning():
+def test_what_has_no_kernel_runs_on_the_cpu_with_one_warning_in_the_simulator():
     x = rg.matrix("x", shape=("n", "n"))
     with pytest.warns(RuntimeWarning, match="run on the CPU.*: sort, eigh") as found:
         f = function([x], [sort(x + 1) * 2, rg.eigh(x + x.T)[0]])

@@ -86,7 +86,7 @@ def test_contractions_are_kernels(subscripts, dtype):
     np.testing.assert_allclose(result, expected, rtol=30 * eps, atol=100 * eps)
 
 
-def test_a_diagonal_of_a_contraction_is_taken_on_the_cpu():
+def test_a_diagonal_of_a_contraction_is_taken_on_the_cpu_in_the_simulator():
     x = rg.matrix("x", shape=("n", "n"))
     with pytest.warns(RuntimeWarning, match="run on the CPU.*: einsum"):
         f = function([x], rg.einsum("ii,ij->j", x, x + 1))
