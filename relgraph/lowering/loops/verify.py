@@ -223,7 +223,7 @@ class _Verifier:
         self.ends(s.carried, inside, s)
         if s.apart:
             self.totals(s)
-            _Apart(s, self.values).check(self)
+            self.apart(s)
 
     def starts(self, carried: Sequence[Carry], visible: set[Var], where: Node) -> None:
         """Check the first values, and bind the variables."""
@@ -244,6 +244,14 @@ class _Verifier:
                 raise self.error(f"an apart loop carries {c.var.name}, which is no total", s)
             if _reads(s, c.var) != 1:
                 raise self.error(f"an apart loop reads the total {c.var.name}", s)
+
+    def apart(self, s: Loop) -> None:
+        """Check that no two iterations touch one element that either of them writes."""
+        accesses = Accesses(s, self.values)
+        if accesses.calls:
+            raise self.error("iterations that are apart call a routine", s)
+        for buffer in accesses.shared():
+            raise self.error(f"iterations that are apart may touch one element of {buffer.name}", s)
 
     # Scalars.
 
@@ -323,8 +331,16 @@ Affine = tuple[int, frozenset[tuple[Scalar | None, int]]]
 """How often an index has the loop's, and the rest: scalars and factors; None is for a number."""
 
 
-class _Apart:
-    """The accesses of a loop whose iterations are apart."""
+class Accesses:
+    """What the iterations of a loop read and write.
+
+    Parameters
+    ----------
+    loop : Loop
+        The loop.
+    values : mapping of Var to Scalar
+        The values of the variables of the function.
+    """
 
     def __init__(self, loop: Loop, values: Mapping[Var, Scalar]) -> None:
         self.loop = loop
@@ -338,34 +354,32 @@ class _Apart:
             elif isinstance(x, Store):
                 self.accesses.setdefault(x.buffer, []).append((x.index, x))
 
-    def check(self, verifier: _Verifier) -> None:
-        """Raise for a buffer of which two iterations may touch one element."""
-        if self.calls:
-            raise verifier.error("iterations that are apart call a routine", self.loop)
+    def shared(self) -> list[Buffer]:
+        """Return the buffers of which two iterations may touch an element that one of them writes.
+
+        For all others, one axis has the same index in all accesses, another one in each iteration.
+        """
+        found = []
         for buffer, accesses in self.accesses.items():
             stores = [store for _, store in accesses if store is not None]
             if not stores or self._is_flag(accesses, stores):
                 continue
-            indices = [self._affine_index(index) for index, _ in accesses]
-            axes = [
-                axis
-                for axis, first in enumerate(indices[0])
-                if first is not None and first[0] and all([i[axis] == first for i in indices])
-            ]
-            if not axes:
-                raise verifier.error(
-                    f"iterations that are apart may touch one element of {buffer.name}", self.loop
-                )
+            indices = [[self.affine(x) for x in index] for index, _ in accesses]
+            if not any(
+                [
+                    first is not None and first[0] and all([i[axis] == first for i in indices])
+                    for axis, first in enumerate(indices[0])
+                ]
+            ):
+                found.append(buffer)
+        return found
 
     def _is_flag(self, accesses: Sequence[Any], stores: Sequence[Store]) -> bool:
         """Return True if all accesses write one constant to one place."""
         same = len({(s.value, s.index) for s in stores}) == 1
         return len(stores) == len(accesses) and same and isinstance(stores[0].value, Const)
 
-    def _affine_index(self, index: Sequence[Scalar]) -> list[Affine | None]:
-        return [self._affine(x) for x in index]
-
-    def _affine(self, x: Scalar) -> Affine | None:
+    def affine(self, x: Scalar) -> Affine | None:
         """Return an index as a multiple of the loop's and a rest that stays the same, or None."""
         if x is self.loop.index:
             return 1, frozenset()
@@ -376,7 +390,7 @@ class _Apart:
             if isinstance(x, Load):
                 return None
         if isinstance(x, Op) and x.op in ("add", "sub", "mul"):
-            a, b = [self._affine(y) for y in x.args]
+            a, b = [self.affine(y) for y in x.args]
             if a is None or b is None:
                 return None
             if x.op != "mul":
@@ -386,17 +400,17 @@ class _Apart:
                 number = _number(one)
                 if number is not None:
                     return number * other[0], _terms([(t, number * n) for t, n in other[1]])
-        return (0, _terms([(x, 1)])) if self._stays(x) else None
+        return (0, _terms([(x, 1)])) if self.stays(x) else None
 
-    def _stays(self, x: Scalar) -> bool:
+    def stays(self, x: Scalar) -> bool:
         """Return True if a scalar has one value in all iterations."""
         if isinstance(x, Var):
             if x is self.loop.index:
                 return False
             if x in self.inside:
-                return x in self.values and self._stays(self.values[x])
+                return x in self.values and self.stays(self.values[x])
             return True
-        return isinstance(x, Const) or (isinstance(x, Op) and all(map(self._stays, x.args)))
+        return isinstance(x, Const) or (isinstance(x, Op) and all(map(self.stays, x.args)))
 
 
 def _terms(terms: Iterable[tuple[Scalar | None, int]]) -> frozenset[tuple[Scalar | None, int]]:
@@ -453,4 +467,4 @@ def _brief(x: Node) -> str:
     return text if len(text) < 200 else f"{text[:200]}..."
 
 
-__all__ = ["FOLDS", "verify"]
+__all__ = ["FOLDS", "Accesses", "verify"]
