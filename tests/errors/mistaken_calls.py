@@ -8,7 +8,7 @@ import numpy as np
 
 import relgraph as rg
 from relgraph import interop
-from relgraph.backends.cuda import adapter
+from relgraph.backends.cuda import adapter, driver
 from relgraph.interop.missing import unsupported
 from tests.errors.cases import A, Cases, x, y
 
@@ -363,6 +363,18 @@ def no_gpu():
 def device_memory():
     """arrays that do not fit the memory of a GPU"""
     raise adapter.out_of_memory(80_000, 40_000)
+
+
+class LaunchFailed(int):
+    """A code that a driver returns."""
+
+    name = "CUDA_ERROR_LAUNCH_FAILED"
+
+
+@mistake
+def failed_launch():
+    """work that the driver of a GPU refuses"""
+    driver.checked((LaunchFailed(719),), "launch a kernel")
 
 
 @mistake
