@@ -9,7 +9,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -120,16 +120,38 @@ def _updates_last(graph: FunctionGraph) -> list[Variable]:
     for i, x in enumerate(order):
         for y in set(x.inputs):
             users[number[y]].append(i)
-    ready = [(isinstance(x.op, UPDATES), i) for i, x in enumerate(order) if not waits[i]]
-    heapify(ready)
-    result = []
+    readers = [len(those) for those in users]  # that have not run
+    ready: list[tuple[int, int]] = []
+
+    def add(i: int) -> None:
+        """Put a node in the row: an update first if nothing else reads its array, else last."""
+        rank = 0
+        if isinstance(order[i].op, UPDATES):
+            rank = -1 if readers[number[order[i].inputs[0]]] == 1 else 1
+        heappush(ready, (rank, i))
+
+    for i in range(len(order)):
+        if not waits[i]:
+            add(i)
+    result: list[Variable] = []
+    done = [False] * len(order)
     while ready:
         _, i = heappop(ready)
+        if done[i]:
+            continue
+        done[i] = True
         result.append(order[i])
         for j in users[i]:
             waits[j] -= 1
             if not waits[j]:
-                heappush(ready, (isinstance(order[j].op, UPDATES), j))
+                add(j)
+        for y in set(order[i].inputs):
+            k = number[y]
+            readers[k] -= 1
+            if readers[k] == 1:
+                for j in users[k]:
+                    if not waits[j] and not done[j]:
+                        add(j)
     return result
 
 

@@ -1,10 +1,13 @@
-"""Loops over elements with loops inside, in blocks of elements on vectors.
+"""Loops over elements in blocks, for vectors.
 
 ``for j: for k: c[i, j] += a[i, k] * b[k, j]`` reads along a column in the inner loop.  If the
 iterations over ``j`` are apart and what they read and write lies side by side, they run in blocks:
 the loop over ``k`` runs once for a block, and each statement within becomes a loop over the lanes
 of the block, which LLVM makes vectors.  Values that a lane hands from one of these loops to the
 next are in buffers on the stack, which LLVM keeps in registers.
+
+A loop of 23 iterations without loops inside is two vectors of eight and seven single iterations,
+which take longer than both.  If iterations may run twice, a third vector overlaps the second one.
 
 References
 ----------
@@ -23,6 +26,7 @@ from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,
+    Const,
     Function,
     If,
     Let,
@@ -40,6 +44,7 @@ from relgraph.lowering.loops.nodes import (
 from relgraph.lowering.loops.verify import Accesses
 
 LANES = (32, 8)  # of a block: first of many, then of few; the rest run one by one
+LONGEST = 256  # iterations of a loop whose rest matters
 LARGEST = 80  # statements of a loop, which are written for each kind of block
 
 
@@ -70,8 +75,28 @@ class _Blocks:
         steps = _Steps(s)
         if _is_nest(s, steps) and not Accesses(s, self.values).shared():
             return self.blocks(s, steps)
+        if _may_overlap(s):
+            return self.with_last_vector(s)
         body = self.body(s.body)
         return (Loop(s.index, s.low, s.high, body, s.carried, s.apart, s.step, s.level),)
+
+    def with_last_vector(self, s: Loop) -> Body:
+        """Return a loop over whole vectors, and one over the last vector, which may overlap."""
+        assert isinstance(s.high, Const)
+        lanes, suffix = LANES[-1], f"x{next(self.copies)}"
+        whole = const(s.high.value // lanes * lanes, "int64")
+        lane = Var(f"{s.index.name}lane{suffix}", "int64")
+        first = const(s.high.value - lanes, "int64")
+        names: dict[Node, Var] = {
+            x.var: Var(f"{x.var.name}{suffix}", x.var.dtype) for x in s.body if isinstance(x, Let)
+        }
+        names[s.index] = Var(f"{s.index.name}{suffix}", "int64")
+        place = Let(names[s.index], Op("add", (lane, first), "int64"))
+        body = mapped(s.body, lambda x: names.get(x, x))
+        return (
+            Loop(s.index, s.low, whole, s.body, (), True),
+            Loop(lane, ZERO, const(lanes, "int64"), (place, *body), (), True),
+        )
 
     def blocks(self, s: Loop, steps: _Steps) -> Body:
         """Return a loop over blocks for each number of lanes, and one over the rest."""
@@ -120,6 +145,18 @@ class _Steps:
             return None
         one, other = steps
         return one + (other if x.op == "add" else -other)  # type: ignore[operator]
+
+
+def _may_overlap(s: Loop) -> bool:
+    """Return True for a loop of vectors and a rest, whose iterations may run twice."""
+    if not (s.apart and s.low is ZERO and isinstance(s.high, Const)):
+        return False
+    if s.carried or s.level or s.step != 1 or not all([isinstance(x, Let | Store) for x in s.body]):
+        return False
+    count, lanes = s.high.value, LANES[-1]
+    loaded = {x.buffer for x in _walk(s.body) if isinstance(x, Load)}
+    stored = {x.buffer for x in s.body if isinstance(x, Store)}
+    return lanes < count < LONGEST and count % lanes > lanes // 2 and not loaded & stored
 
 
 def _is_nest(s: Loop, steps: _Steps) -> bool:

@@ -1,6 +1,7 @@
 """Loops over elements with loops inside: blocks of elements compute what single ones do."""
 
 import linecache
+from copy import copy
 
 import numpy as np
 import pytest
@@ -118,8 +119,8 @@ def loops_of(monkeypatch, program, *arrays):
     monkeypatch.setattr(
         loop_calls, "_kernel", lambda loop: found.append(loop.function) or real(loop)
     )
-    expected = program(*[x.copy() for x in arrays])
-    result = rg.jit(program)(*[x.copy() for x in arrays])
+    expected = program(*[copy(x) for x in arrays])
+    result = rg.jit(program)(*[copy(x) for x in arrays])
     rtol = 2e-6 if expected.dtype == "f4" else 1e-13
     np.testing.assert_allclose(result, expected, rtol, 1e-13)
     return found
@@ -253,3 +254,41 @@ def test_random_nests(monkeypatch, seed):
         verify(new)
         for x, y in zip(interpreted(new), interpreted(function), strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+def stencil(a, b, steps):
+    for _ in range(steps):
+        b[1:-1, 1:-1] = 0.25 * (a[2:, 1:-1] + a[:-2, 1:-1] + a[1:-1, 2:] - a[1:-1, :-2])
+        a[1:-1, 1:-1] = 0.5 * b[1:-1, 1:-1] + b[1:-1, :-2]
+    return a
+
+
+def test_the_rest_of_a_loop_is_a_vector_that_overlaps_the_last_one(monkeypatch):
+    for columns, overlaps in [
+        (25, True),
+        (17, True),
+        (16, True),
+        (18, False),
+        (15, True),
+        (9, False),
+    ]:
+        a, b = RNG.uniform(0.5, 1.5, (2, 12, columns))
+        with pytest.MonkeyPatch.context() as patch:
+            functions = loops_of(patch, stencil, a, b, 20)
+        changed = [(f, on_lanes(f)) for f in functions]
+        assert any(f.body != new.body for f, new in changed) == overlaps
+        for function, new in changed:
+            verify(new)
+            for x, y in zip(interpreted(new), interpreted(function), strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+def test_iterations_that_change_what_they_read_do_not_run_twice(monkeypatch):
+    def halved(a, steps):
+        for _ in range(steps):
+            a[:, 1:] = 0.5 * a[:, 1:] + 1.0
+        return a
+
+    for function in loops_of(monkeypatch, halved, RNG.uniform(0.5, 1.5, (12, 24)), 20):
+        inside = function.body[-1]
+        assert on_lanes(function).body[-1] == inside
