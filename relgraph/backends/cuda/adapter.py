@@ -347,7 +347,8 @@ class Memory:
         self.parameters = driver.array_parameters(address, size, dtype.itemsize)
 
     def __getitem__(self, part: slice) -> Memory:
-        first, last, _ = part.indices(self.size)
+        first, last, step = part.indices(self.size)
+        assert step == 1, "elements of a Memory follow each other"
         start = self.address + first * self.dtype.itemsize
         return Memory(start, self.dtype, max(0, last - first), self.owner)
 
@@ -414,6 +415,7 @@ def download(source: Any, stream: Any) -> np.ndarray[Any, Any]:
     if simulated():
         source.copy_to_host(result, stream=stream)
     else:
+        device_number()  # makes the device that of a thread which has made no call
         driver.download(source.address, result, stream_handle(stream))
     return result
 
@@ -499,7 +501,7 @@ def stream_handle(stream: Any) -> int:
 def synchronise(stream: Any) -> None:
     """Block until all work on a stream is done."""
     if not simulated():
-        stream.synchronize()
+        driver.synchronise(stream_handle(stream))
 
 
 def wait(stream: Any, other: Any) -> None:

@@ -1,7 +1,7 @@
 """Calls to NVIDIA's driver, through ``cuda.bindings``, a dependency of numba-cuda.
 
-numba compiles kernels and loads them.  A launch or a copy by its API takes hundreds of
-microseconds, so programs call the driver itself; recorded launches numba does not have.
+numba compiles kernels and loads them.  A launch or a copy through numba takes hundreds of
+microseconds, so programs call the driver; numba cannot record launches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relgraph.errors import DeviceError
+from relgraph.errors import CompileError, DeviceError, RelgraphError
 
 LIMIT = 32764  # bytes of a kernel's parameters; before compute capability 7.0, 4,096
 FORMATS = {
@@ -33,15 +33,17 @@ def api() -> Any:
     return driver
 
 
-def checked(result: tuple[Any, ...], work: str) -> Any:
-    """Return the value of a call to the driver; raise DeviceError if it failed."""
+LOST = "After an error inside a kernel, restart the process: its device memory is lost."
+
+
+def checked(
+    result: tuple[Any, ...], work: str, kind: type[RelgraphError] = DeviceError, fix: str = LOST
+) -> Any:
+    """Return the value of a call to the driver; raise an error if it failed."""
     error, *values = result
     if int(error) != 0:
-        raise DeviceError(
-            f"the CUDA driver refused to {work}",
-            {"error": getattr(error, "name", error)},
-            "After an error inside a kernel, restart the process: its device memory is lost.",
-        )
+        facts = {"error": getattr(error, "name", error)}
+        raise kind(f"the CUDA driver refused to {work}", facts, fix)
     return values[0] if values else None
 
 
@@ -61,6 +63,12 @@ class Function:
         self.layout = struct.Struct(
             "".join(ARRAY if t.endswith("]") else FORMATS[t] for t in types)
         )
+        if self.layout.size > LIMIT:
+            raise CompileError(
+                "a kernel has more parameters than a GPU allows",
+                {"bytes": f"{self.layout.size:,}", "limit": f"{LIMIT:,}"},
+                "Compile the graph in parts, or with target='cpu'.",
+            )
 
 
 def array_parameters(address: int, count: int, itemsize: int) -> tuple[int, ...]:
@@ -108,15 +116,23 @@ def launch(
 
 def upload(source: np.ndarray[Any, Any], target: int, stream: int) -> None:
     """Copy a contiguous NumPy array to an address on the device; it may change afterwards."""
-    call = api().cuMemcpyHtoDAsync
-    checked(call(target, source.ctypes.data, source.nbytes, stream), "copy to the device")
+    call, address = api().cuMemcpyHtoDAsync, source.ctypes.data
+    checked(call(target, address, source.nbytes, stream), "copy to the device")
+    attribute = api().CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+    if api().cuPointerGetAttribute(attribute, address)[0] == 0:  # pinned, and read directly
+        synchronise(stream)
+
+
+def synchronise(stream: int) -> None:
+    """Wait for all work on a stream."""
+    checked(api().cuStreamSynchronize(stream), "finish the work on a stream")
 
 
 def download(source: int, target: np.ndarray[Any, Any], stream: int) -> None:
     """Copy memory of the device to a contiguous NumPy array, which is complete on return."""
-    call, wait = api().cuMemcpyDtoHAsync, api().cuStreamSynchronize
+    call = api().cuMemcpyDtoHAsync
     checked(call(target.ctypes.data, source, target.nbytes, stream), "copy to the CPU")
-    checked(wait(stream), "finish the work on a stream")
+    synchronise(stream)
 
 
 def copy(source: int, target: int, nbytes: int, stream: int) -> None:

@@ -75,7 +75,7 @@ class Launcher(Protocol):
         ...
 
 
-class _Step(ABC):
+class _StepLauncher(ABC):
     """The kernels of one step, written and compiled on first use."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
@@ -214,7 +214,7 @@ def group_sizes(kernel: Kernel, sizes: Sizes, size: SizeOf) -> list[int]:
     return [math.prod(size(loop[axis]) for axis in group) for group in kernel.groups]
 
 
-class MapLauncher(_Step):
+class MapLauncher(_StepLauncher):
     """Launches a kernel without reductions."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
@@ -259,7 +259,7 @@ class MapLauncher(_Step):
         )
 
 
-class FoldLauncher(_Step):
+class FoldLauncher(_StepLauncher):
     """Launches a kernel with reductions, and a second pass if results have several parts."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
@@ -360,7 +360,7 @@ def refuse_nothing(x: Variable, k: int, m: int) -> None:
         raise no_elements(x)
 
 
-class RowLauncher(_Step):
+class RowLauncher(_StepLauncher):
     """Launches a kernel of several passes, or its parts one by one if no kernel of rows fits."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes, read: Collection[Variable]) -> None:

@@ -24,7 +24,7 @@ from relgraph.ir.records import record
 from relgraph.lowering.loops.batches import batched
 from relgraph.lowering.loops.build import written_loop
 from relgraph.lowering.loops.function import Array, LoopFunction
-from relgraph.lowering.loops.nodes import Buffer, Loop, Node, Store
+from relgraph.lowering.loops.nodes import Loop, Store, walk
 from relgraph.lowering.loops.rules import Unsupported
 from relgraph.lowering.loops.writer import FAILED, Limits
 from relgraph.ops.loops import is_loop
@@ -124,7 +124,7 @@ class LoopCall:
         self.kernels = kernels
         self.operands = kernels[0].loop.operands
         function = kernels[-1].loop.function
-        stores = [x for x in _nodes(function.body[1:]) if isinstance(x, Store)]
+        stores = [x for x in walk(function.body[1:]) if isinstance(x, Store)]
         self.checks = any([x.buffer is function.arrays[-1] for x in stores])
 
     def kernel(self, integers: Sequence[int]) -> LoopKernel:
@@ -175,19 +175,9 @@ def _made(
 
 def _loops_apart(x: Any) -> Iterator[Loop]:
     """Yield the loops over elements within statements."""
-    for s in _nodes(x):
+    for s in walk(x):
         if isinstance(s, Loop) and s.apart:
             yield s
-
-
-def _nodes(x: Any) -> Iterator[Node]:
-    """Yield the statements and scalars of a body."""
-    if isinstance(x, tuple):
-        for y in x:
-            yield from _nodes(y)
-    elif isinstance(x, Node) and not isinstance(x, Buffer):
-        yield x
-        yield from _nodes(x.values)
 
 
 __all__ = ["LoopCall", "LoopKernel", "loop_call"]

@@ -136,17 +136,13 @@ class Recording:
         executable = _checked(api.cuGraphInstantiate(graph, 0))
         weakref.finalize(self, api.cuGraphExecDestroy, executable).atexit = False
         handle = self._handle()
-        self._parts.append(lambda: _checked(api.cuGraphLaunch(executable, handle)))
+        self._parts.append(
+            lambda: _checked(api.cuGraphLaunch(executable, handle), "launch a recorded graph")
+        )
 
     def _handle(self) -> Any:
         return driver.api().CUstream(adapter.stream_handle(self._stream))
 
 
-def _checked(result: tuple[Any, ...]) -> Any:
-    error, *values = result
-    if int(error) != 0:
-        raise CaptureError(
-            f"the CUDA driver refused to record a graph: {error}",
-            fix="Call the function without recording it.",
-        )
-    return values[0] if values else None
+def _checked(result: tuple[Any, ...], work: str = "record a graph") -> Any:
+    return driver.checked(result, work, CaptureError, "Call the function without recording it.")

@@ -20,6 +20,7 @@ from relgraph.lowering.loops.build import written_loop
 from relgraph.lowering.loops.function import LoopFunction
 from relgraph.lowering.loops.lanes import on_lanes
 from relgraph.lowering.loops.linalg.limits import CALLS
+from relgraph.lowering.loops.overlaps import with_overlaps
 from relgraph.lowering.loops.writer import FAILED
 from relgraph.ops.loops import Body, Cond, Scan, WhileLoop, is_loop, repeated, scanned
 
@@ -105,7 +106,8 @@ def _ready(x: Any) -> Array:
 def _kernel(loop: LoopFunction) -> Callable[..., None]:
     arrays = len(loop.function.arrays)
     layout = Layout(sizes=1 + len(loop.integers), arrays=arrays, cost=loop.cost)
-    return kernels.load_function(on_lanes(loop.function), layout)
+    function = with_overlaps(on_lanes(loop.function))
+    return kernels.load_function(function, layout)
 
 
 def _by_bodies(op: Any, backend: NumbaBackend) -> Callable[..., Any]:

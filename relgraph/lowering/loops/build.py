@@ -106,10 +106,11 @@ def _elements(x: Variable) -> int:
     return prod([n for n in sizes if isinstance(n, int)])
 
 
-def _updates_last(graph: FunctionGraph) -> list[Variable]:
+def _ordered(graph: FunctionGraph) -> list[Variable]:
     """Return the nodes in an order in which arrays are read before they are updated, if they may.
 
-    They are then updated in place.
+    They are then updated in place: at once if nothing else reads the array any more, so that the
+    new elements go to their place.
     """
     order = graph.toposort()
     if not any([isinstance(x.op, UPDATES) for x in order]):
@@ -120,14 +121,14 @@ def _updates_last(graph: FunctionGraph) -> list[Variable]:
     for i, x in enumerate(order):
         for y in set(x.inputs):
             users[number[y]].append(i)
-    readers = [len(those) for those in users]  # that have not run
+    readers = [len(those) for those in users]  # how many of them are still to come
     ready: list[tuple[int, int]] = []
 
     def add(i: int) -> None:
-        """Put a node in the row: an update first if nothing else reads its array, else last."""
-        rank = 0
-        if isinstance(order[i].op, UPDATES):
-            rank = -1 if readers[number[order[i].inputs[0]]] == 1 else 1
+        """Queue a node: an update first if nothing else reads its array, else last."""
+        node, rank = order[i], int(isinstance(order[i].op, UPDATES))
+        if isinstance(node.op, IndexUpdate) and readers[number[node.inputs[0]]] == 1:
+            rank = -1
         heappush(ready, (rank, i))
 
     for i in range(len(order)):
@@ -192,7 +193,7 @@ class _Frame:
 
     def __init__(self, graph: FunctionGraph, places: Mapping[Variable, Stored]) -> None:
         self.places = places
-        self.order = _updates_last(graph)
+        self.order = _ordered(graph)
         self.values: dict[Variable, Any] = {}
         self.uses: dict[Variable, int] = {}
         self.last: dict[Variable, int] = {}

@@ -1,13 +1,10 @@
-"""Loops over elements in blocks, for vectors.
+"""Loops over elements with loops inside, in blocks of elements on vectors.
 
 ``for j: for k: c[i, j] += a[i, k] * b[k, j]`` reads along a column in the inner loop.  If the
 iterations over ``j`` are apart and what they read and write lies side by side, they run in blocks:
 the loop over ``k`` runs once for a block, and each statement within becomes a loop over the lanes
 of the block, which LLVM makes vectors.  Values that a lane hands from one of these loops to the
 next are in buffers on the stack, which LLVM keeps in registers.
-
-A loop of 23 iterations without loops inside is two vectors of eight and seven single iterations,
-which take longer than both.  If iterations may run twice, a third vector overlaps the second one.
 
 References
 ----------
@@ -26,7 +23,6 @@ from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,
-    Const,
     Function,
     If,
     Let,
@@ -40,17 +36,17 @@ from relgraph.lowering.loops.nodes import (
     Var,
     While,
     const,
+    walk,
 )
 from relgraph.lowering.loops.verify import Accesses
 
 LANES = (32, 8)  # of a block: first of many, then of few; the rest run one by one
-LONGEST = 256  # iterations of a loop whose rest matters
 LARGEST = 80  # statements of a loop, which are written for each kind of block
 
 
 def on_lanes(function: Function) -> Function:
     """Return a function whose loops over elements with loops inside run in blocks, if they may."""
-    values = {s.var: s.value for s in _walk(function.body) if isinstance(s, Let)}
+    values = {s.var: s.value for s in walk(function.body) if isinstance(s, Let)}
     body = _Blocks(values).body(function.body)
     return Function(function.name, function.integers, function.arrays, body)
 
@@ -75,28 +71,8 @@ class _Blocks:
         steps = _Steps(s)
         if _is_nest(s, steps) and not Accesses(s, self.values).shared():
             return self.blocks(s, steps)
-        if _may_overlap(s):
-            return self.with_last_vector(s)
         body = self.body(s.body)
         return (Loop(s.index, s.low, s.high, body, s.carried, s.apart, s.step, s.level),)
-
-    def with_last_vector(self, s: Loop) -> Body:
-        """Return a loop over whole vectors, and one over the last vector, which may overlap."""
-        assert isinstance(s.high, Const)
-        lanes, suffix = LANES[-1], f"x{next(self.copies)}"
-        whole = const(s.high.value // lanes * lanes, "int64")
-        lane = Var(f"{s.index.name}lane{suffix}", "int64")
-        first = const(s.high.value - lanes, "int64")
-        names: dict[Node, Var] = {
-            x.var: Var(f"{x.var.name}{suffix}", x.var.dtype) for x in s.body if isinstance(x, Let)
-        }
-        names[s.index] = Var(f"{s.index.name}{suffix}", "int64")
-        place = Let(names[s.index], Op("add", (lane, first), "int64"))
-        body = mapped(s.body, lambda x: names.get(x, x))
-        return (
-            Loop(s.index, s.low, whole, s.body, (), True),
-            Loop(lane, ZERO, const(lanes, "int64"), (place, *body), (), True),
-        )
 
     def blocks(self, s: Loop, steps: _Steps) -> Body:
         """Return a loop over blocks for each number of lanes, and one over the rest."""
@@ -116,14 +92,14 @@ class _Blocks:
 
 
 class _Steps:
-    """How much scalars differ between neighbouring iterations of a loop.
+    """By how much scalars differ between neighbouring iterations of a loop.
 
-    Loops inside count as if both iterations ran them together.
+    Both iterations are in the same iteration of the loops inside.
     """
 
     def __init__(self, loop: Loop) -> None:
         self._known: dict[Scalar, int | None] = {loop.index: 1}
-        for x in _walk(loop.body):
+        for x in walk(loop.body):
             if isinstance(x, Loop):
                 self._known |= {x.index: 0}
                 self._known |= dict.fromkeys([c.var for c in x.carried])
@@ -131,7 +107,7 @@ class _Steps:
                 self._known[x.var] = self.of(x.value)
 
     def of(self, x: Scalar) -> int | None:
-        """Return the difference; None if it is not the same number everywhere."""
+        """Return the difference, or None if it is not known; 0 if all operands are the same."""
         if isinstance(x, Var):
             return self._known.get(x, 0)
         if isinstance(x, Load):
@@ -144,35 +120,26 @@ class _Steps:
         if None in steps or x.op not in ("add", "sub"):
             return None
         one, other = steps
-        return one + (other if x.op == "add" else -other)  # type: ignore[operator]
-
-
-def _may_overlap(s: Loop) -> bool:
-    """Return True for a loop of vectors and a rest, whose iterations may run twice."""
-    if not (s.apart and s.low is ZERO and isinstance(s.high, Const)):
-        return False
-    if s.carried or s.level or s.step != 1 or not all([isinstance(x, Let | Store) for x in s.body]):
-        return False
-    count, lanes = s.high.value, LANES[-1]
-    loaded = {x.buffer for x in _walk(s.body) if isinstance(x, Load)}
-    stored = {x.buffer for x in s.body if isinstance(x, Store)}
-    return lanes < count < LONGEST and count % lanes > lanes // 2 and not loaded & stored
+        step: int = one + (other if x.op == "add" else -other)  # type: ignore[operator]
+        return step or None
 
 
 def _is_nest(s: Loop, steps: _Steps) -> bool:
     """Return True for a loop over elements that lie side by side, with loops inside.
 
-    Every element runs the loops inside as often.
+    All elements run the loops inside equally often.
     """
-    inside = [x for x in _walk(s.body) if isinstance(x, Statement)]
+    inside = [x for x in walk(s.body) if isinstance(x, Statement)]
     loops = [x for x in inside if isinstance(x, Loop)]
-    if not loops or len(inside) > LARGEST or s.carried or s.step != 1:
+    if not loops or len(inside) > LARGEST or s.carried or s.step != 1 or s.level:
+        return False
+    if any([isinstance(x, Load) for x in walk((s.low, s.high))]):  # which the blocks may change
         return False
     if any([x.level or steps.of(x.low) != 0 or steps.of(x.high) != 0 for x in loops]):
         return False
     if not all([isinstance(x, Let | Store | Loop) for x in inside]):
         return False
-    accesses = [x for x in _walk(s.body) if isinstance(x, Load | Store)]
+    accesses = [x for x in walk(s.body) if isinstance(x, Load | Store)]
     moving = [x for x in accesses if any([steps.of(i) != 0 for i in x.index])]
     return bool(moving) and all([_is_side_by_side(x, steps) for x in moving])
 
@@ -188,7 +155,10 @@ Kept = Sequence[tuple[Buffer, Scalar]]
 
 
 class _Block:
-    """A block of iterations."""
+    """A block of iterations.
+
+    The statements between loops are runs, and each run is a loop over the lanes.
+    """
 
     def __init__(self, loop: Loop, steps: _Steps, lanes: int, suffix: str) -> None:
         self.loop = loop
@@ -196,9 +166,9 @@ class _Block:
         self.suffix = suffix
         self.first = self.renamed(loop.index, "first")
         self._steps = steps
-        self._same: dict[Var, Scalar] = {}  # what is the same in all lanes
-        self._own: dict[Var, Buffer] = {}  # where the value of each lane is, for other runs
-        self._places: list[Let] = []  # indices, which each run computes again
+        self._uniform: dict[Var, Var] = {}  # what is the same in all lanes, with its name here
+        self._buffers: dict[Var, Buffer] = {}  # where the value of each lane is, for other runs
+        self._recomputed: list[Let] = []  # indices, which each run computes again
         self._numbers = count(1)
 
     def renamed(self, x: Var, part: str = "") -> Var:
@@ -206,11 +176,14 @@ class _Block:
 
     def body(self) -> Body:
         """Return the statements of a block."""
-        self._find_shared_values(self.loop.body)
+        self._classify(self.loop.body)
         return tuple(self._written(self.loop.body, []))
 
-    def _find_shared_values(self, body: Body) -> None:
-        """Give a buffer to each value of a lane that another run reads."""
+    def _classify(self, body: Body) -> None:
+        """Find what is the same in all lanes, and what a run reads of another one.
+
+        Such values are indices, which each run computes, or go through buffers.
+        """
         run = 0
         defined: dict[Var, int] = {}
         reads: list[tuple[int, Any]] = []
@@ -220,7 +193,7 @@ class _Block:
             for s in body:
                 if isinstance(s, Loop):
                     reads.append((run, [c.start for c in s.carried]))
-                    self._same[s.index] = self.renamed(s.index)
+                    self._uniform[s.index] = self.renamed(s.index)
                     for c in s.carried:
                         self._keep(c.var)
                     run += 1
@@ -228,10 +201,10 @@ class _Block:
                     reads.append((run, [c.next for c in s.carried]))
                     run += 1
                 elif isinstance(s, Let) and self._steps.of(s.value) == 0:
-                    self._same[s.var] = self.renamed(s.var)
+                    self._uniform[s.var] = self.renamed(s.var)
                 else:
                     if isinstance(s, Let) and self._steps.of(s.var) is not None:
-                        self._places.append(s)
+                        self._recomputed.append(s)
                     elif isinstance(s, Let):
                         defined[s.var] = run
                     reads.append((run, s))
@@ -243,37 +216,39 @@ class _Block:
                     self._keep(y)
 
     def _keep(self, x: Var) -> None:
-        if x not in self._own:
+        if x not in self._buffers:
             size = (const(self.lanes, "int64"),)
-            self._own[x] = Buffer(f"{x.name}lanes{self.suffix}", x.dtype, size, "stack")
+            self._buffers[x] = Buffer(f"{x.name}lanes{self.suffix}", x.dtype, size, "stack")
 
     def _written(self, body: Body, ends: Kept) -> Iterator[Statement]:
         """Yield statements for all lanes; ``ends`` are values to keep at their end."""
         run: list[Statement] = []
         for s in body:
-            if isinstance(s, Let) and s.var in self._same:
+            if isinstance(s, Let) and s.var in self._uniform:
                 yield mapped(s, self._of_all)
             elif not isinstance(s, Loop):
                 run.append(s)
             else:
-                yield from self._lane_loop(run, [(self._own[c.var], c.start) for c in s.carried])
+                yield from self._lane_loop(
+                    run, [(self._buffers[c.var], c.start) for c in s.carried]
+                )
                 run = []
-                inner = self._written(s.body, [(self._own[c.var], c.next) for c in s.carried])
+                inner = self._written(s.body, [(self._buffers[c.var], c.next) for c in s.carried])
                 low, high = (mapped(x, self._of_all) for x in (s.low, s.high))
-                index: Any = self._same[s.index]
+                index: Any = self._uniform[s.index]
                 yield Loop(index, low, high, tuple(inner), (), False, s.step)
         yield from self._lane_loop(run, ends)
 
     def _of_all(self, x: Node) -> Node:
-        return self._same.get(x, x) if isinstance(x, Var) else x
+        return self._uniform.get(x, x) if isinstance(x, Var) else x
 
     def _lane_loop(self, run: Sequence[Statement], kept: Kept) -> Iterator[Statement]:
-        """Yield a loop over the lanes, if there is something to do."""
+        """Yield a loop over the lanes, unless it would be empty."""
         if not run and not kept:
             return
         number = f"r{next(self._numbers)}"
         lane = self.renamed(self.loop.index, f"lane{number}")
-        names: dict[Var, Scalar] = dict(self._same)
+        names: dict[Var, Scalar] = dict(self._uniform)
         statements = self._with_places(run, kept)
         local = {s.var for s in statements if isinstance(s, Let)}
         body: list[Statement] = []
@@ -282,25 +257,26 @@ class _Block:
             names[self.loop.index] = self.renamed(self.loop.index, number)
             body.append(Let(names[self.loop.index], Op("add", (self.first, lane), "int64")))
         for x in sorted(read - local, key=lambda x: x.name):
-            if x in self._own:
+            if x in self._buffers:
                 names[x] = self.renamed(x, number)
-                body.append(Let(names[x], Load(self._own[x], (lane,))))
+                body.append(Let(names[x], Load(self._buffers[x], (lane,))))
         names |= {x: self.renamed(x, number) for x in local}
 
         def image(x: Node) -> Node:
             return names.get(x, x) if isinstance(x, Var) else x
 
         body += mapped(tuple(statements), image)
-        body += [Store(self._own[x], (lane,), names[x]) for x in local if x in self._own]
+        own = [s.var for s in statements if isinstance(s, Let) and s.var in self._buffers]
+        body += [Store(self._buffers[x], (lane,), names[x]) for x in own]
         body += [Store(buffer, (lane,), mapped(x, image)) for buffer, x in kept]
         yield Loop(lane, ZERO, const(self.lanes, "int64"), tuple(body), (), True)
 
     def _with_places(self, run: Sequence[Statement], kept: Kept) -> list[Statement]:
         """Return the statements of a run, after those for the indices that it reads."""
-        own = [s for s in run if not (isinstance(s, Let) and s in self._places)]
+        own = [s for s in run if not (isinstance(s, Let) and s in self._recomputed)]
         read = _variables((*own, *[y for _, y in kept]))
         places: list[Statement] = []
-        for s in reversed(self._places):
+        for s in reversed(self._recomputed):
             if s.var in read:
                 places.append(s)
                 read |= _variables(s.value)
@@ -308,18 +284,7 @@ class _Block:
 
 
 def _variables(x: Any) -> set[Var]:
-    return {y for y in _walk(x) if isinstance(y, Var)}
-
-
-def _walk(x: Any) -> Iterator[Node]:
-    """Yield the statements and scalars of a body, each occurrence of them."""
-    if isinstance(x, tuple):
-        for y in x:
-            yield from _walk(y)
-    elif isinstance(x, Node) and not isinstance(x, Buffer):
-        yield x
-        for y in x.values:
-            yield from _walk(y)
+    return {y for y in walk(x) if isinstance(y, Var)}
 
 
 __all__ = ["on_lanes"]

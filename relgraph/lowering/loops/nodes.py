@@ -12,6 +12,7 @@ and inside of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 from weakref import WeakValueDictionary
 
@@ -471,6 +472,17 @@ class Function(Node):
 START, STOP = Var("start", "int64"), Var("stop", "int64")
 
 
+def walk(x: Any) -> Iterator[Node]:
+    """Yield the statements and scalars of a body, each occurrence of them."""
+    if isinstance(x, tuple):
+        for y in x:
+            yield from walk(y)
+    elif isinstance(x, Node) and not isinstance(x, Buffer):
+        yield x
+        for y in x.values:
+            yield from walk(y)
+
+
 def buffers_of(body: Body) -> set[Buffer]:
     """Return the buffers that statements read or write, those on the stack included."""
     seen: set[Node] = set()
@@ -504,5 +516,5 @@ __all__ = [
     "LEVELS", "PRIMITIVES", "START", "STOP", "Address", "Alias", "Allocate", "Atomic", "Barrier",
     "Body", "Buffer", "Call", "Carry", "Const", "Function", "If", "Join", "Launch", "Leave", "Let",
     "Load", "Loop", "Node", "Op", "Prefix", "Result", "Scalar", "Statement", "Store", "Stream",
-    "Var", "While", "buffers_of", "const", "index",
+    "Var", "While", "buffers_of", "const", "index", "walk",
 ]  # fmt: skip

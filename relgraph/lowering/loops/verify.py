@@ -47,6 +47,7 @@ from relgraph.lowering.loops.nodes import (
     Var,
     While,
     const,
+    walk,
 )
 from relgraph.ops.elementwise import add, multiply
 from relgraph.ops.elementwise.instances import logical_and, logical_or, maximum, minimum
@@ -347,8 +348,8 @@ class Accesses:
         self.values = values
         self.inside = set(_bound_in(loop.body)) | {c.var for c in loop.carried}
         self.accesses: dict[Buffer, list[tuple[tuple[Scalar, ...], Store | None]]] = {}
-        self.calls = any([isinstance(x, Call) for x in _walk(loop.body)])
-        for x in _walk(loop.body):
+        self.calls = any([isinstance(x, Call) for x in walk(loop.body)])
+        for x in walk(loop.body):
             if isinstance(x, Load):
                 self.accesses.setdefault(x.buffer, []).append((x.index, None))
             elif isinstance(x, Store):
@@ -364,7 +365,7 @@ class Accesses:
             stores = [store for _, store in accesses if store is not None]
             if not stores or self._is_flag(accesses, stores):
                 continue
-            indices = [[self.affine(x) for x in index] for index, _ in accesses]
+            indices = [[self._affine(x) for x in index] for index, _ in accesses]
             if not any(
                 [
                     first is not None and first[0] and all([i[axis] == first for i in indices])
@@ -379,7 +380,7 @@ class Accesses:
         same = len({(s.value, s.index) for s in stores}) == 1
         return len(stores) == len(accesses) and same and isinstance(stores[0].value, Const)
 
-    def affine(self, x: Scalar) -> Affine | None:
+    def _affine(self, x: Scalar) -> Affine | None:
         """Return an index as a multiple of the loop's and a rest that stays the same, or None."""
         if x is self.loop.index:
             return 1, frozenset()
@@ -390,7 +391,7 @@ class Accesses:
             if isinstance(x, Load):
                 return None
         if isinstance(x, Op) and x.op in ("add", "sub", "mul"):
-            a, b = [self.affine(y) for y in x.args]
+            a, b = [self._affine(y) for y in x.args]
             if a is None or b is None:
                 return None
             if x.op != "mul":
@@ -400,17 +401,17 @@ class Accesses:
                 number = _number(one)
                 if number is not None:
                     return number * other[0], _terms([(t, number * n) for t, n in other[1]])
-        return (0, _terms([(x, 1)])) if self.stays(x) else None
+        return (0, _terms([(x, 1)])) if self._stays(x) else None
 
-    def stays(self, x: Scalar) -> bool:
+    def _stays(self, x: Scalar) -> bool:
         """Return True if a scalar has one value in all iterations."""
         if isinstance(x, Var):
             if x is self.loop.index:
                 return False
             if x in self.inside:
-                return x in self.values and self.stays(self.values[x])
+                return x in self.values and self._stays(self.values[x])
             return True
-        return isinstance(x, Const) or (isinstance(x, Op) and all(map(self.stays, x.args)))
+        return isinstance(x, Const) or (isinstance(x, Op) and all(map(self._stays, x.args)))
 
 
 def _terms(terms: Iterable[tuple[Scalar | None, int]]) -> frozenset[tuple[Scalar | None, int]]:
@@ -427,19 +428,8 @@ def _number(x: Affine) -> int | None:
     return sum([n for _, n in rest])
 
 
-def _walk(x: Any) -> Iterator[Node]:
-    """Yield the statements and scalars of a body, each occurrence of them."""
-    if isinstance(x, tuple):
-        for y in x:
-            yield from _walk(y)
-    elif isinstance(x, Node) and not isinstance(x, Buffer):
-        yield x
-        for y in x.values:
-            yield from _walk(y)
-
-
 def _bound_in(body: Body) -> Iterator[Var]:
-    for s in _walk(body):
+    for s in walk(body):
         if isinstance(s, Let | Join):
             yield s.var
         elif isinstance(s, Loop):
@@ -455,8 +445,8 @@ def _bound_in(body: Body) -> Iterator[Var]:
 
 def _reads(loop: Loop, variable: Var) -> int:
     """Return how often a loop reads a variable that it carries."""
-    inside = sum([x is variable for x in _walk(loop.body)])
-    return inside + sum([x is variable for c in loop.carried for x in _walk(c.next)])
+    inside = sum([x is variable for x in walk(loop.body)])
+    return inside + sum([x is variable for c in loop.carried for x in walk(c.next)])
 
 
 def _brief(x: Node) -> str:

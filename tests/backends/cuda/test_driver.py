@@ -126,7 +126,7 @@ def test_an_exception_ends_the_recording_and_keeps_no_graph(noting):
 def test_what_the_driver_refuses_is_an_error_and_leaks_no_graph(noting, refused):
     found = noting(refused)
     recording = Recording(STREAM)
-    with pytest.raises(CaptureError, match="the CUDA driver refused to record a graph: 900"):
+    with pytest.raises(CaptureError, match=r"the CUDA driver refused to (record|launch)"):
         with recording.of_launches():
             pass
         recording.replay()

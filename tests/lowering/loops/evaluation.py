@@ -1,13 +1,16 @@
 """What tests of the loop language share: functions run by the interpreter and as machine code."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 
-from relgraph.backends.numba import kernels
+import relgraph as rg
+from relgraph.backends.numba import kernels, loop_calls
 from relgraph.backends.numba.calls import Layout
 from relgraph.lowering.loops import interpreter
 from relgraph.lowering.loops.build import written_loop
-from relgraph.lowering.loops.nodes import Call, Op
+from relgraph.lowering.loops.nodes import Call, Const, Op
 from relgraph.lowering.loops.verify import verify
 from relgraph.lowering.loops.writer import FAILED, GOES_ON
 
@@ -118,3 +121,30 @@ def check(node, operands):
 
 
 __all__ = ["EXACT", "check", "is_exact", "machine", "outcome", "same_bits", "written"]
+
+
+def loops_of(monkeypatch, program, *arrays):
+    """Return the functions of the loop language of a program, after comparing it with NumPy."""
+    found = []
+    real = loop_calls._kernel
+    monkeypatch.setattr(
+        loop_calls, "_kernel", lambda loop: found.append(loop.function) or real(loop)
+    )
+    expected = program(*[copy(x) for x in arrays])
+    result = rg.jit(program)(*[copy(x) for x in arrays])
+    rtol = 2e-6 if expected.dtype == "f4" else 1e-13
+    np.testing.assert_allclose(result, expected, rtol, 1e-13)
+    return found
+
+
+def interpreted(function):
+    """Return all arrays after a function ran on random ones of constant sizes."""
+    assert function.integers == () or [x.name for x in function.integers] == ["once"]
+    rng = np.random.default_rng(0)
+    arrays = []
+    for b in function.arrays:
+        assert all(isinstance(n, Const) for n in b.shape)
+        arrays.append(rng.uniform(1, 9, [n.value for n in b.shape]).astype(b.dtype))
+    with np.errstate(all="ignore"):
+        interpreter.run(function, [1] * len(function.integers), arrays)
+    return arrays

@@ -1,17 +1,26 @@
 """Loops over elements with loops inside: blocks of elements compute what single ones do."""
 
 import linecache
-from copy import copy
 
 import numpy as np
 import pytest
 
-import relgraph as rg
-from relgraph.backends.numba import loop_calls
-from relgraph.lowering.loops import interpreter
+from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.lanes import LANES, on_lanes
-from relgraph.lowering.loops.nodes import Const, Loop
+from relgraph.lowering.loops.nodes import (
+    Buffer,
+    Function,
+    Let,
+    Load,
+    Loop,
+    Op,
+    Store,
+    Var,
+    index,
+    walk,
+)
 from relgraph.lowering.loops.verify import verify
+from tests.lowering.loops.evaluation import interpreted, loops_of
 
 RNG = np.random.default_rng(5)
 
@@ -112,20 +121,6 @@ def every_other(a, b):
 OTHERS = [prefixes, row_sums, growing, every_other]
 
 
-def loops_of(monkeypatch, program, *arrays):
-    """Return the functions of the loop language of a program, after comparing it with NumPy."""
-    found = []
-    real = loop_calls._kernel
-    monkeypatch.setattr(
-        loop_calls, "_kernel", lambda loop: found.append(loop.function) or real(loop)
-    )
-    expected = program(*[copy(x) for x in arrays])
-    result = rg.jit(program)(*[copy(x) for x in arrays])
-    rtol = 2e-6 if expected.dtype == "f4" else 1e-13
-    np.testing.assert_allclose(result, expected, rtol, 1e-13)
-    return found
-
-
 def blocks(function):
     """Return the numbers of lanes of the blocks in a function."""
     stack, found = [function.body], set()
@@ -136,19 +131,6 @@ def blocks(function):
             found.add(x.step)
             stack.append(x.body)
     return found - {1}
-
-
-def interpreted(function):
-    """Return all arrays after a function ran on random ones of constant sizes."""
-    assert function.integers == () or [x.name for x in function.integers] == ["once"]
-    rng = np.random.default_rng(0)
-    arrays = []
-    for b in function.arrays:
-        assert all(isinstance(n, Const) for n in b.shape)
-        arrays.append(rng.uniform(1, 9, [n.value for n in b.shape]).astype(b.dtype))
-    with np.errstate(all="ignore"):
-        interpreter.run(function, [1] * len(function.integers), arrays)
-    return arrays
 
 
 @pytest.mark.parametrize("columns", [24, 45, 73])
@@ -174,8 +156,8 @@ def test_blocks_of_other_dtypes(monkeypatch, dtype):
 def test_loops_that_stay(monkeypatch, program):
     """Iterations that read each other, or elements apart, or whose loops differ in length."""
     a, b = RNG.uniform(0.5, 1.5, (20, 20)), RNG.uniform(0.5, 1.5, (20, 45))
-    for function in loops_of(monkeypatch, program, a, b):
-        assert not blocks(on_lanes(function))
+    (function,) = loops_of(monkeypatch, program, a, b)
+    assert not blocks(on_lanes(function))
 
 
 class Nest:
@@ -256,39 +238,46 @@ def test_random_nests(monkeypatch, seed):
             np.testing.assert_array_equal(x, y)
 
 
-def stencil(a, b, steps):
-    for _ in range(steps):
-        b[1:-1, 1:-1] = 0.25 * (a[2:, 1:-1] + a[:-2, 1:-1] + a[1:-1, 2:] - a[1:-1, :-2])
-        a[1:-1, 1:-1] = 0.5 * b[1:-1, 1:-1] + b[1:-1, :-2]
-    return a
+X = Buffer("x", "float64", (index(20), index(40)))
+N = Buffer("n", "int64", (index(40),))
+J, K = Var("j", "int64"), Var("k", "int64")
 
 
-def test_the_rest_of_a_loop_is_a_vector_that_overlaps_the_last_one(monkeypatch):
-    for columns, overlaps in [
-        (25, True),
-        (17, True),
-        (16, True),
-        (18, False),
-        (15, True),
-        (9, False),
-    ]:
-        a, b = RNG.uniform(0.5, 1.5, (2, 12, columns))
-        with pytest.MonkeyPatch.context() as patch:
-            functions = loops_of(patch, stencil, a, b, 20)
-        changed = [(f, on_lanes(f)) for f in functions]
-        assert any(f.body != new.body for f, new in changed) == overlaps
-        for function, new in changed:
-            verify(new)
-            for x, y in zip(interpreted(new), interpreted(function), strict=True):
-                np.testing.assert_array_equal(x, y)
+def nest(high, *inner, before=()):
+    """Return a function of a loop over columns, with a loop over rows inside."""
+    rows = Loop(K, ZERO, index(20), inner)
+    return Function("NAME", (), (X, N), (Loop(J, ZERO, high, (*before, rows)),))
 
 
-def test_iterations_that_change_what_they_read_do_not_run_twice(monkeypatch):
-    def halved(a, steps):
-        for _ in range(steps):
-            a[:, 1:] = 0.5 * a[:, 1:] + 1.0
-        return a
+def added(value):
+    return Store(X, (K, J), Op("sum", (Load(X, (K, J)), value), "float64"))
 
-    for function in loops_of(monkeypatch, halved, RNG.uniform(0.5, 1.5, (12, 24)), 20):
-        inside = function.body[-1]
-        assert on_lanes(function).body[-1] == inside
+
+def test_a_difference_of_indices_that_stays_is_computed_by_each_lane():
+    three, same = Var("p", "int64"), Var("q", "int64")
+    lets = (
+        Let(three, Op("add", (J, index(3)), "int64")),
+        Let(same, Op("sub", (three, J), "int64")),
+    )
+    function = nest(index(40), added(Load(X, (same, J))), before=lets)
+    verify(function)
+    verify(on_lanes(function))
+    for a, b in zip(interpreted(on_lanes(function)), interpreted(function), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_bound_that_the_loop_may_change_is_not_read_again():
+    function = nest(Load(N, (ZERO,)), added(Load(X, (K, J))), Store(N, (J,), K))
+    verify(function)
+    assert not blocks(on_lanes(function))
+
+
+def test_the_order_of_statements_is_that_of_the_program():
+    values = [Var(name, "float64") for name in "zywuvx"]
+    lets = [Let(v, Load(X, (index(i), J))) for i, v in enumerate(values)]
+    total = values[0]
+    for v in values[1:]:
+        total = Op("sum", (total, v), "float64")
+    new = on_lanes(nest(index(40), added(total), before=lets))
+    stores = [x.buffer.name for x in walk(new.body) if isinstance(x, Store) and x.buffer is not X]
+    assert [name[0] for name in stores] == list("zywuvx") * 2
