@@ -16,6 +16,7 @@ from relgraph.backends.numba.calls import Layout
 from relgraph.errors import RelgraphError
 from relgraph.ir.node import Variable
 from relgraph.ir.types import TupleType
+from relgraph.lowering.loops.batches import series_in_turn
 from relgraph.lowering.loops.build import written_loop
 from relgraph.lowering.loops.function import LoopFunction
 from relgraph.lowering.loops.lanes import on_lanes
@@ -106,7 +107,7 @@ def _ready(x: Any) -> Array:
 def _kernel(loop: LoopFunction) -> Callable[..., None]:
     arrays = len(loop.function.arrays)
     layout = Layout(sizes=1 + len(loop.integers), arrays=arrays, cost=loop.cost)
-    function = with_overlaps(on_lanes(loop.function))
+    function = with_overlaps(on_lanes(series_in_turn(loop).function))
     return kernels.load_function(function, layout)
 
 

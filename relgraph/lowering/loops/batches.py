@@ -7,12 +7,13 @@ written with the series as the outermost loop, whose iterations are apart and go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from relgraph.errors import VerifyError
 from relgraph.ir.records import replace
 from relgraph.lowering.loops.builder import ZERO
+from relgraph.lowering.loops.changes import Steps, mapped
 from relgraph.lowering.loops.function import Array, LoopFunction
 from relgraph.lowering.loops.nodes import (
     Body,
@@ -30,6 +31,7 @@ from relgraph.lowering.loops.nodes import (
     Var,
     While,
     buffers_of,
+    walk,
 )
 from relgraph.lowering.loops.verify import verify
 
@@ -66,6 +68,34 @@ def batched(loop: LoopFunction) -> LoopFunction | None:
             if function is not None:
                 return replace(loop, function=function)
     return None
+
+
+def series_in_turn(loop: LoopFunction) -> LoopFunction:
+    """Return a function that runs one series after another, if that saves memory traffic.
+
+    It does for arrays whose steps lie along the last axis, such as the levels of an atmosphere, and
+    whose series have several rows: a step reads one element of each line of memory.
+    """
+    series = batched(loop)
+    if series is None or series.scratch != loop.scratch:
+        return loop
+    (*_, outermost) = series.function.body
+    assert isinstance(outermost, Loop)
+    inside = list(walk(outermost.body))
+    accesses = [x for x in inside if isinstance(x, Load | Store)]
+    along = Steps(outermost)
+    own = [x for x in accesses if any([along.of(i) != 0 for i in x.index])]
+    if not all([_is_first(along, x.index) for x in own]):
+        return loop
+    recurrences = [Steps(x) for x in inside if isinstance(x, Loop) and not x.apart]
+    rows = [x for x in own if len(x.index) > 2]
+    return series if any([s.of(x.index[-1]) != 0 for s in recurrences for x in rows]) else loop
+
+
+def _is_first(steps: Steps, at: Sequence[Scalar]) -> bool:
+    """Return True if iterations differ in the first of several indices only, by one."""
+    first, *rest = [steps.of(i) for i in at]
+    return first == 1 and bool(rest) and not any([n != 0 for n in rest])
 
 
 def _split(body: Body) -> tuple[Body, Body]:
@@ -199,23 +229,4 @@ def _with(node: Statement, **fields: Any) -> Statement:
     return type(node)(*[fields.get(name, getattr(node, name)) for name in node.fields])
 
 
-def mapped(x: Any, change: Callable[[Node], Node]) -> Any:
-    """Return statements or scalars with each node replaced, those within it first.
-
-    Buffers, and the sizes that they have, stay as they are.
-    """
-    images: dict[Node, Node] = {}
-
-    def image(x: Any) -> Any:
-        if isinstance(x, tuple):
-            return tuple([image(y) for y in x])
-        if not isinstance(x, Node) or isinstance(x, Buffer):
-            return x
-        if x not in images:
-            images[x] = change(type(x)(*[image(y) for y in x.values]))
-        return images[x]
-
-    return image(x)
-
-
-__all__ = ["SERIES", "batched", "mapped"]
+__all__ = ["SERIES", "batched", "series_in_turn"]

@@ -18,13 +18,12 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from relgraph.lowering.loops.batches import mapped
 from relgraph.lowering.loops.builder import ZERO
+from relgraph.lowering.loops.changes import Steps, mapped, with_loops
 from relgraph.lowering.loops.nodes import (
     Body,
     Buffer,
     Function,
-    If,
     Let,
     Load,
     Loop,
@@ -34,7 +33,6 @@ from relgraph.lowering.loops.nodes import (
     Statement,
     Store,
     Var,
-    While,
     const,
     walk,
 )
@@ -47,84 +45,35 @@ LARGEST = 80  # statements of a loop, which are written for each kind of block
 def on_lanes(function: Function) -> Function:
     """Return a function whose loops over elements with loops inside run in blocks, if they may."""
     values = {s.var: s.value for s in walk(function.body) if isinstance(s, Let)}
-    body = _Blocks(values).body(function.body)
-    return Function(function.name, function.integers, function.arrays, body)
+    copies = count(1)
+
+    def change(s: Loop) -> Body | None:
+        steps = Steps(s)
+        if _is_nest(s, steps) and not Accesses(s, values).shared():
+            return _in_blocks(s, steps, copies)
+        return None
+
+    return with_loops(function, change)
 
 
-class _Blocks:
-    """Finds the loops to run in blocks, from the outermost ones."""
-
-    def __init__(self, values: dict[Var, Scalar]) -> None:
-        self.values = values
-        self.copies = count(1)
-
-    def body(self, body: Body) -> Body:
-        return tuple([new for s in body for new in self.statement(s)])
-
-    def statement(self, s: Statement) -> Body:
-        if isinstance(s, If):
-            return (If(s.test, self.body(s.then), self.body(s.other), s.results),)
-        if isinstance(s, While):
-            return (While(s.carried, self.body(s.head), s.test, self.body(s.body)),)
-        if not isinstance(s, Loop):
-            return (s,)
-        steps = _Steps(s)
-        if _is_nest(s, steps) and not Accesses(s, self.values).shared():
-            return self.blocks(s, steps)
-        body = self.body(s.body)
-        return (Loop(s.index, s.low, s.high, body, s.carried, s.apart, s.step, s.level),)
-
-    def blocks(self, s: Loop, steps: _Steps) -> Body:
-        """Return a loop over blocks for each number of lanes, and one over the rest."""
-        difference = Op("sub", (s.high, s.low), "int64")
-        length = Op("max", (difference, ZERO), "int64")
-        result: list[Statement] = []
-        begin = s.low
-        for lanes in LANES:
-            block = _Block(s, steps, lanes, f"x{next(self.copies)}")
-            end = Var(f"{s.index.name}end{block.suffix}", "int64")
-            whole = Op("div", (length, const(lanes, "int64")), "int64")
-            covered = Op("mul", (whole, const(lanes, "int64")), "int64")
-            result.append(Let(end, Op("add", (s.low, covered), "int64")))
-            result.append(Loop(block.first, begin, end, block.body(), (), False, lanes))
-            begin = end
-        return (*result, Loop(s.index, begin, s.high, s.body, (), s.apart))
+def _in_blocks(s: Loop, steps: Steps, copies: Iterator[int]) -> Body:
+    """Return a loop over blocks for each number of lanes, and one over the rest."""
+    difference = Op("sub", (s.high, s.low), "int64")
+    length = Op("max", (difference, ZERO), "int64")
+    result: list[Statement] = []
+    begin = s.low
+    for lanes in LANES:
+        block = _Block(s, steps, lanes, f"x{next(copies)}")
+        end = Var(f"{s.index.name}end{block.suffix}", "int64")
+        whole = Op("div", (length, const(lanes, "int64")), "int64")
+        covered = Op("mul", (whole, const(lanes, "int64")), "int64")
+        result.append(Let(end, Op("add", (s.low, covered), "int64")))
+        result.append(Loop(block.first, begin, end, block.body(), (), False, lanes))
+        begin = end
+    return (*result, Loop(s.index, begin, s.high, s.body, (), s.apart))
 
 
-class _Steps:
-    """By how much scalars differ between neighbouring iterations of a loop.
-
-    Both iterations are in the same iteration of the loops inside.
-    """
-
-    def __init__(self, loop: Loop) -> None:
-        self._known: dict[Scalar, int | None] = {loop.index: 1}
-        for x in walk(loop.body):
-            if isinstance(x, Loop):
-                self._known |= {x.index: 0}
-                self._known |= dict.fromkeys([c.var for c in x.carried])
-            elif isinstance(x, Let):
-                self._known[x.var] = self.of(x.value)
-
-    def of(self, x: Scalar) -> int | None:
-        """Return the difference, or None if it is not known; 0 if all operands are the same."""
-        if isinstance(x, Var):
-            return self._known.get(x, 0)
-        if isinstance(x, Load):
-            return 0 if all([self.of(i) == 0 for i in x.index]) else None
-        if not isinstance(x, Op):
-            return 0
-        steps = [self.of(y) for y in x.args]
-        if all([n == 0 for n in steps]):
-            return 0
-        if None in steps or x.op not in ("add", "sub"):
-            return None
-        one, other = steps
-        step: int = one + (other if x.op == "add" else -other)  # type: ignore[operator]
-        return step or None
-
-
-def _is_nest(s: Loop, steps: _Steps) -> bool:
+def _is_nest(s: Loop, steps: Steps) -> bool:
     """Return True for a loop over elements that lie side by side, with loops inside.
 
     All elements run the loops inside equally often.
@@ -144,7 +93,7 @@ def _is_nest(s: Loop, steps: _Steps) -> bool:
     return bool(moving) and all([_is_side_by_side(x, steps) for x in moving])
 
 
-def _is_side_by_side(x: Load | Store, steps: _Steps) -> bool:
+def _is_side_by_side(x: Load | Store, steps: Steps) -> bool:
     """Return True if neighbouring iterations access neighbours."""
     *outer, last = [steps.of(i) for i in x.index]
     return last == 1 and not any([n != 0 for n in outer]) and not x.buffer.strides
@@ -160,7 +109,7 @@ class _Block:
     The statements between loops are runs, and each run is a loop over the lanes.
     """
 
-    def __init__(self, loop: Loop, steps: _Steps, lanes: int, suffix: str) -> None:
+    def __init__(self, loop: Loop, steps: Steps, lanes: int, suffix: str) -> None:
         self.loop = loop
         self.lanes = lanes
         self.suffix = suffix

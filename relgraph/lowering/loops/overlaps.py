@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from itertools import count
 
-from relgraph.lowering.loops.batches import mapped
 from relgraph.lowering.loops.builder import ZERO
+from relgraph.lowering.loops.changes import mapped, with_loops
 from relgraph.lowering.loops.nodes import (
     Body,
     Const,
     Function,
-    If,
     Let,
     Load,
     Loop,
     Node,
     Op,
-    Statement,
     Store,
     Var,
-    While,
     const,
     walk,
 )
@@ -35,44 +32,26 @@ LONGEST = 256  # iterations of a loop that ends in an overlapping vector
 
 def with_overlaps(function: Function) -> Function:
     """Return a function in which short loops end in a vector that overlaps the last one."""
-    body = _Overlaps().body(function.body)
-    return Function(function.name, function.integers, function.arrays, body)
+    copies = count(1)
+    return with_loops(
+        function, lambda s: _overlapping(s, next(copies)) if _may_overlap(s) else None
+    )
 
 
-class _Overlaps:
-    def __init__(self) -> None:
-        self._copies = count(1)
-
-    def body(self, body: Body) -> Body:
-        return tuple([new for s in body for new in self.statement(s)])
-
-    def statement(self, s: Statement) -> Body:
-        if isinstance(s, If):
-            return (If(s.test, self.body(s.then), self.body(s.other), s.results),)
-        if isinstance(s, While):
-            return (While(s.carried, self.body(s.head), s.test, self.body(s.body)),)
-        if not isinstance(s, Loop):
-            return (s,)
-        if _may_overlap(s):
-            return self._overlapping(s)
-        body = self.body(s.body)
-        return (Loop(s.index, s.low, s.high, body, s.carried, s.apart, s.step, s.level),)
-
-    def _overlapping(self, s: Loop) -> Body:
-        """Return a loop over whole vectors, and one over the last vector."""
-        assert isinstance(s.high, Const)
-        suffix = f"y{next(self._copies)}"
-        whole = const(s.high.value // LANES * LANES, "int64")
-        first = const(s.high.value - LANES, "int64")
-        bound = [s.index, *[x.var for x in s.body if isinstance(x, Let)]]
-        names: dict[Node, Var] = {x: Var(f"{x.name}{suffix}", x.dtype) for x in bound}
-        lane = Var(f"{s.index.name}lane{suffix}", "int64")
-        place = Let(names[s.index], Op("add", (lane, first), "int64"))
-        body = (place, *mapped(s.body, lambda x: names.get(x, x)))
-        return (
-            Loop(s.index, ZERO, whole, s.body, (), True),
-            Loop(lane, ZERO, const(LANES, "int64"), body, (), True),
-        )
+def _overlapping(s: Loop, copy: int) -> Body:
+    """Return a loop over whole vectors, and one over the last vector."""
+    assert isinstance(s.high, Const)
+    whole = const(s.high.value // LANES * LANES, "int64")
+    first = const(s.high.value - LANES, "int64")
+    bound = [s.index, *[x.var for x in s.body if isinstance(x, Let)]]
+    names: dict[Node, Var] = {x: Var(f"{x.name}y{copy}", x.dtype) for x in bound}
+    lane = Var(f"{s.index.name}lane{copy}", "int64")
+    place = Let(names[s.index], Op("add", (lane, first), "int64"))
+    body = (place, *mapped(s.body, lambda x: names.get(x, x)))
+    return (
+        Loop(s.index, ZERO, whole, s.body, (), True),
+        Loop(lane, ZERO, const(LANES, "int64"), body, (), True),
+    )
 
 
 def _may_overlap(s: Loop) -> bool:

@@ -5,16 +5,18 @@ import pytest
 
 import relgraph as rg
 from relgraph.api.differentiation import node_of
+from relgraph.backends.numba import loop_calls
 from relgraph.errors import RelgraphError
 from relgraph.ir.graph import substitute
 from relgraph.ir.records import replace
 from relgraph.lowering.loops import interpreter
-from relgraph.lowering.loops.batches import SERIES, batched, mapped
+from relgraph.lowering.loops.batches import SERIES, batched, series_in_turn
+from relgraph.lowering.loops.changes import mapped
 from relgraph.lowering.loops.nodes import Loop, Op, index
 from relgraph.lowering.loops.verify import verify
 from relgraph.ops.loops import results_of
 from tests.api.loop_programs import Plain, leaves
-from tests.lowering.loops.evaluation import outcome, written
+from tests.lowering.loops.evaluation import interpreted, outcome, written
 from tests.lowering.loops.programs import Program
 
 RNG = np.random.default_rng(3)
@@ -195,3 +197,45 @@ def test_series_that_are_not_independent(program):
     arrays = RNG.normal(size=9), RNG.normal(size=(T, 9))
     loop, _ = loop_of(program, arrays, [(9,), (T, 9)])
     assert batched(loop) is None
+
+
+def columns_of_air(a, b):
+    """Solve a recurrence along the last axis, plane by plane."""
+    out = np.zeros_like(b)
+    out[:, :, 0] = b[:, :, 0]
+    for k in range(1, b.shape[2]):
+        weight = 0.5 + 0.1 * a[:, :, k]
+        out[:, :, k] = (b[:, :, k] - 0.3 * out[:, :, k - 1]) / weight
+    return out
+
+
+def rows_of_pixels(a, b):
+    """Add up shifted rows, step by step."""
+    out = np.zeros_like(b)
+    for k in range(b.shape[1] - 12):
+        out[:, :12] += a[:, k : k + 12, 0][:, :, None] * b[:, k : k + 12]
+    return out
+
+
+def recurrences_of_rows(a, b):
+    out = b[:, :, 0].copy()
+    for k in range(1, b.shape[1]):
+        out[:, k] = 0.5 * out[:, k - 1] + b[:, k, 1]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("program", "in_turn"),
+    [(columns_of_air, True), (rows_of_pixels, False), (recurrences_of_rows, False)],
+)
+def test_series_with_rows_along_the_steps_run_in_turn(monkeypatch, program, in_turn):
+    found = []
+    real = loop_calls._kernel
+    monkeypatch.setattr(loop_calls, "_kernel", lambda loop: found.append(loop) or real(loop))
+    a, b = RNG.uniform(0.5, 1.5, (2, 11, 30, 25))
+    np.testing.assert_allclose(rg.jit(program)(a, b), program(a, b), rtol=1e-12)
+    (loop,) = found
+    series = series_in_turn(loop)
+    assert (series is not loop) == in_turn
+    for x, y in zip(interpreted(series.function), interpreted(loop.function), strict=True):
+        np.testing.assert_array_equal(x, y)
