@@ -72,8 +72,8 @@ def report() -> dict[str, str]:
         return facts
     try:
         module = cuda()
-        driver.api()
         if module.is_available():
+            driver.api()  # programs need it too
             device = module.get_current_device()
             major, minor = device.compute_capability
             facts["device"] = f"{_text(device.name)}, compute capability {major}.{minor}"
@@ -119,8 +119,9 @@ def require() -> None:
 @lru_cache(maxsize=1)
 def _usable() -> bool:
     try:
+        usable = bool(cuda().is_available())
         driver.api()
-        return bool(cuda().is_available())
+        return usable
     except GPUNotAvailableError:
         return False
     except Exception:  # a broken driver counts as none; the report repeats its error
