@@ -76,7 +76,8 @@ def series_in_turn(loop: LoopFunction) -> LoopFunction:
     It does for arrays whose steps lie along the last axis, such as the levels of an atmosphere, and
     whose series have several rows: a step reads one element of each line of memory.
     """
-    series = batched(loop)
+    accesses = [x for x in walk(loop.function.body) if isinstance(x, Load | Store)]
+    series = batched(loop) if any([len(x.index) > 2 for x in accesses]) else None
     if series is None or series.scratch != loop.scratch:
         return loop
     (*_, outermost) = series.function.body

@@ -11,9 +11,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from relgraph.backends.cuda import adapter, arrays, driver
+from relgraph.backends.cuda import adapter, arrays, driver, libraries
 from relgraph.backends.cuda.recording import Recording
-from relgraph.errors import ArgumentError, CaptureError, DeviceError, DeviceMemoryError
+from relgraph.errors import (
+    ArgumentError,
+    CaptureError,
+    CompileError,
+    DeviceError,
+    DeviceMemoryError,
+)
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator has no driver"
@@ -24,7 +30,9 @@ class Driver:
     """The functions of ``cuda.bindings.driver`` that are called, with a list of the calls."""
 
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
-    CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL="device")
+    CUpointer_attribute = SimpleNamespace(
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL="device", CU_POINTER_ATTRIBUTE_MEMORY_TYPE="type"
+    )
 
     def __init__(self, refused=()):
         self.calls = []
@@ -149,7 +157,10 @@ def test_the_driver_has_what_is_called():
     for name in vars(Driver):
         assert name in ("answer", "__init__") or name.startswith("__") or hasattr(real, name)
     assert hasattr(real.CUstreamCaptureMode, "CU_STREAM_CAPTURE_MODE_RELAXED")
-    assert hasattr(real.CUpointer_attribute, "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
+    for name in vars(Driver.CUpointer_attribute):
+        assert hasattr(real.CUpointer_attribute, name)
+    for name in ("LaunchKernel", "MemcpyHtoDAsync", "MemcpyDtoHAsync", "MemcpyDtoDAsync"):
+        assert hasattr(real, f"cu{name}")
 
 
 class Exporter:
@@ -298,3 +309,52 @@ def test_memory_of_arrays_in_a_cycle_returns_to_the_pool(monkeypatch):
     assert pool.kept == 512
     assert adapter.pointer(arrays.flat_of(pool.empty((4,), np.dtype("u1"), STREAM))) == 0x1000
     pool.release()
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_an_upload_waits_for_pinned_memory_which_the_device_reads_directly(noting, pinned):
+    api = noting() if pinned else noting("type")
+    api.cuMemcpyHtoDAsync = lambda *arguments: api.answer(("copy", *arguments))
+    api.cuStreamSynchronize = lambda stream: api.answer(("wait", stream))
+    source = np.arange(4.0)
+    driver.upload(source, 0x1000, STREAM)
+    copied, asked, *waited = api.calls
+    assert copied == ("copy", 0x1000, source.ctypes.data, 32, STREAM)
+    assert asked == ("type", source.ctypes.data)
+    assert waited == ([("wait", STREAM)] if pinned else [])
+
+
+def test_a_download_makes_the_device_that_of_the_thread(noting, monkeypatch):
+    api = noting()
+    api.cuMemcpyDtoHAsync = lambda *arguments: api.answer(("copy", *arguments[1:]))
+    api.cuStreamSynchronize = lambda stream: api.answer(("wait", stream))
+    monkeypatch.setattr(adapter, "device_number", lambda: api.calls.append("device"))
+    result = adapter.download(adapter.Memory(0x1000, np.dtype("f4"), 3, None), STREAM)
+    assert (result.shape, result.dtype) == ((3,), np.float32)
+    assert api.calls == ["device", ("copy", 0x1000, 12, STREAM), ("wait", STREAM)]
+
+
+def test_a_kernel_with_too_many_parameters_is_an_error(noting):
+    noting()
+    assert driver.Function(42, ["float64[::1]"] * 585).layout.size <= driver.LIMIT
+    with pytest.raises(CompileError, match="more parameters than a GPU allows"):
+        driver.Function(42, ["float64[::1]"] * 586)
+
+
+def test_the_stream_of_a_call_in_each_version_of_cupy(monkeypatch):
+    class Stream:
+        null = "null"
+
+        @staticmethod
+        def from_external(stream):
+            return "external", stream.__cuda_stream__()
+
+    old = SimpleNamespace(Stream=SimpleNamespace(null="null"), ExternalStream=lambda x: ("old", x))
+    for module, stream, expected in (
+        (SimpleNamespace(Stream=Stream), 0, "null"),
+        (SimpleNamespace(Stream=Stream), STREAM, ("external", (0, STREAM))),
+        (old, 0, "null"),
+        (old, STREAM, ("old", STREAM)),
+    ):
+        monkeypatch.setattr(libraries, "cupy", lambda module=module: SimpleNamespace(cuda=module))
+        assert libraries.on_stream(SimpleNamespace(stream=stream)) == expected

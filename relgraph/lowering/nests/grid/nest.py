@@ -24,7 +24,7 @@ class GridBuilder(Builder):
         super().__init__(1 << 20)  # statements, of which these kernels have few
 
     def primitive(self, op: GraphOp, args: Sequence[Scalar], dtype: str) -> str | None:
-        """Return None."""
+        """Return None: a graph's integers have 64 bits."""
         return None
 
 
