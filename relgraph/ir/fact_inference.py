@@ -13,7 +13,7 @@ import numpy as np
 
 from relgraph.errors import ArgumentError, kind_of
 from relgraph.ir.facts import BIT, NOTHING, Facts, is_fact, of_type, proved, unknown_fact, within
-from relgraph.ir.intervals import Interval
+from relgraph.ir.intervals import EXACT, Interval
 from relgraph.ir.node import Constant, Input, Variable, set_facts
 from relgraph.ir.types import TensorType
 
@@ -167,10 +167,12 @@ def of_constant(node: Constant) -> Facts:
 
 
 def _bounded(facts: Facts, value: Any) -> Facts:
-    """Return the facts of a constant of floats with the interval of its elements."""
-    if value.dtype.kind != "f" or not value.size or np.isnan(value).any():
+    """Return the facts of a constant of numbers with the interval of its elements."""
+    if value.dtype.kind not in "fiu" or not value.size or np.isnan(value).any():
         return facts
-    return facts | within(Interval(float(value.min()), float(value.max())))
+    bounds = Interval(float(value.min()), float(value.max()))
+    exact = value.dtype.kind == "f" or bounds.within(EXACT)
+    return facts | within(bounds) if exact else facts
 
 
 _LARGEST = 128  # the largest constant matrix that is factored to test definiteness

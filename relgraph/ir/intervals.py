@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
 
 _TEXT = re.compile(r"\s*([\[(])\s*([^,\s]+)\s*,\s*([^,\s]+)\s*([\])])\s*")
 
@@ -77,6 +79,7 @@ class Interval(NamedTuple):
 
 
 EVERYTHING = Interval(-math.inf, math.inf)
+EXACT = Interval(-(2.0**53), 2.0**53)  # where every integer is a float64
 POSITIVE = Interval(0.0, math.inf, True)
 NEGATIVE = Interval(-math.inf, 0.0, False, True)
 # The interval that a fact of sign says by itself.
@@ -84,6 +87,16 @@ OF_SIGN = {
     "positive": POSITIVE, "nonnegative": Interval(0.0, math.inf), "negative": NEGATIVE,
     "nonpositive": Interval(-math.inf, 0.0),
 }  # fmt: skip
+
+
+@cache
+def of_dtype(dtype: np.dtype[Any]) -> Interval:
+    """Return the interval of all integers or Booleans of a dtype; floats have no limits."""
+    if dtype.kind == "b":
+        return Interval(0.0, 1.0)
+    if dtype.kind not in "iu":
+        return EVERYTHING
+    return Interval(float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
 
 
 @lru_cache(1024)

@@ -121,8 +121,8 @@ class Structure:
         For each of ``stored``, the part of an array that it is written to; None for an array of its
         own.  Empty if each has an array of its own.
     row
-        The number of elements of the last group, if it is reduced and they are few: a kernel of its
-        own then has no loop over them.
+        The number of elements of the last group, if it is reduced or inside of a reduced one, and
+        they are few: a kernel of its own then has no loop over them.
     """
 
     rows: tuple[Statement, ...]
@@ -152,7 +152,7 @@ class Structure:
 
 @record(eq=False)
 class Gather:
-    """The indices of a gather in a kernel along one axis.
+    """The indices of a gather in a kernel along one axis, which have to be checked.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Kernel:
     tables
         The arrays that gathers read.
     gathers
-        Its gathers.
+        The indices that are checked before it runs.
     updates
         The updates among ``stored``.
     """
@@ -227,7 +227,7 @@ class Kernel:
     @property
     def reads(self) -> tuple[Variable, ...]:
         """The values that it reads."""
-        if not self.gathers and not self.updates:
+        if not self.tables and not self.updates:
             return self.arrays
         values = [*self.arrays, *self.tables, *(gather.furthest for gather in self.gathers)]
         values += [x for update in self.updates for x in update.reads]
@@ -365,6 +365,7 @@ def reduced_axes(node: Variable) -> tuple[int, ...]:
 
 
 FEW, VECTOR = 4, 8  # elements of a row for which functions such as exp need no other rows
+TOTALS = 12  # of a reduction of short rows, which stay in registers (16 with AVX2)
 
 
 def short_row(
@@ -374,13 +375,20 @@ def short_row(
     nodes: Sequence[Variable],
     fusion: Fusion,
 ) -> int | None:
-    """Return the constant length of a short reduced row, which a kernel unrolls, or None."""
+    """Return the constant length of a short row, which a kernel unrolls, or None.
+
+    A reduction reduces the row itself, or the rows before it, whose totals are then few.
+    """
     last = groups[-1]
     sizes = [loop[axis] for axis in last]
-    if not last or last[0] not in reduced or len(last) == len(loop) or any(map(is_scan, nodes)):
+    if not last or not reduced or len(last) == len(loop) or any(map(is_scan, nodes)):
         return None
     if not all([isinstance(n, int) for n in sizes]) or not 1 < prod(sizes) <= fusion.short_row:
         return None
+    if last[0] not in reduced:
+        inside = any([g[0] in reduced for g in groups[-2:-1] if g])
+        totals = prod(sizes) * sum(x.op is not None and fusion.reduces(x) for x in nodes)
+        return prod(sizes) if inside and totals <= TOTALS else None
     # Functions such as exp need full vectors: lowering.nests.short_rows makes them of more rows.
     cheap = max(map(fusion.weight, nodes)) <= 1
     return prod(sizes) if cheap or prod(sizes) <= FEW or prod(sizes) % VECTOR == 0 else None
@@ -506,9 +514,12 @@ class _Builder:
         for axis, (x, size) in enumerate(zip(indices, array.type.shape, strict=True)):
             if axis:
                 refs.append(self._ref(constant(size, dtype="int64"), False))
+            furthest = self.regions.furthest[node][axis]
+            if furthest is None:
+                refs.append(self._ref(x, False))
+                continue
             key = (x, array if size is None else size)
             place = self.arrays.setdefault(key, len(self.arrays))
-            furthest = self.regions.furthest[node][axis]
             self.gathers.append(Gather(node, array, axis, x, furthest, place))
             refs.append(Ref("array", place, dtype_name(x)))
         return tuple(refs)

@@ -72,7 +72,7 @@ class _Products(Clusters):
             if back is None or back[0] is not cluster.key or self.shape(back[1]) != rows:
                 return None
             return "full" if produced == [back[1]] else None
-        if self.loop(step) != rows or step.parts or step.gathers or any(step.structure.strides):
+        if self.loop(step) != rows or step.parts or step.tables or any(step.structure.strides):
             return None
         vectors = all(self.shape(x) == rows for x in produced)
         return ("full" if step.folded else "map") if vectors else None

@@ -81,11 +81,12 @@ class Regions:
         For each node, "map" (an elementwise op or a gather), "reduce", "call" or "leaf".
     operands, users
         For each node, the nodes that it reads, and those that read it.  A gather also reads its
-        largest indices.
+        largest indices, where they have to be checked.
     outputs
         The outputs of the graph.
     furthest
-        Maps each gather to the nodes of its largest index along each axis.
+        Maps each gather to the nodes of its largest index along each axis; None for indices that
+        are proved to be in range.
     repeated
         The scalars that every kernel computes again.
     stage
@@ -95,14 +96,16 @@ class Regions:
     def __init__(self, graph: FunctionGraph, fusion: Fusion) -> None:
         self.fusion = fusion
         gathers = [x for x in graph if is_gather(x)] if fusion.gathers else []
-        self.furthest = {x: tuple(map(furthest, x.inputs[1:])) for x in gathers}
-        largest = [x for each in self.furthest.values() for x in each]
+        self.furthest = {
+            x: tuple(map(furthest, x.inputs[1:], x.inputs[0].type.shape)) for x in gathers
+        }
+        largest = [x for each in self.furthest.values() for x in each if x is not None]
         self.order = toposort([*largest, *graph.outputs])
         self.place = {node: i for i, node in enumerate(self.order)}
         self.role = [self._role(node) for node in self.order]
         self.operands = [[self.place[x] for x in node.inputs] for node in self.order]
         for node, most in self.furthest.items():
-            self.operands[self.place[node]] += [self.place[x] for x in most]
+            self.operands[self.place[node]] += [self.place[x] for x in most if x is not None]
         self.users: list[list[int]] = [[] for _ in self.order]
         for i, operands in enumerate(self.operands):
             for j in operands:
@@ -130,8 +133,16 @@ class Regions:
         return (
             self.role[i] == MAP
             and self.role[j] in (MAP, REDUCE)
-            and self.order[j] not in self.furthest
             and self.loop(i) == self.loop(j)
+            and (self.order[j] not in self.furthest or self._in_range(i, j))
+        )
+
+    def _in_range(self, i: int, j: int) -> bool:
+        """Return True if the gather ``j`` reads ``i`` only as indices that are surely in range."""
+        node, (table, *indices) = self.order[i], self.order[j].inputs
+        most = self.furthest[self.order[j]]
+        return node is not table and all(
+            [m is None for x, m in zip(indices, most, strict=True) if x is node]
         )
 
     def in_step(self, i: int, j: int) -> bool:

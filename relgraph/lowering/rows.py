@@ -95,7 +95,7 @@ class _Rows(Clusters):
 
     def seed(self, step: Step) -> tuple[Terms, Terms, Terms] | None:
         """Start a cluster at a kernel that reduces its last axes, or at a cumulative op."""
-        if not isinstance(step, Kernel) or step.gathers:
+        if not isinstance(step, Kernel) or step.tables:
             return None
         loop = self.loop(step)
         if step.scanned:
@@ -112,7 +112,7 @@ class _Rows(Clusters):
         if isinstance(step, Kernel) and step.scanned and scan_axis(step) != len(lead):
             return None
         if after:
-            if isinstance(step, Call) or step.gathers or step.folded:
+            if isinstance(step, Call) or step.tables or step.folded:
                 return None
             whole = lead + row + after
             same = all(self.shape(x) == whole for x in self.operands_in(step, cluster))
@@ -123,7 +123,7 @@ class _Rows(Clusters):
                 return None
             before, after = self.shape(step.node.inputs[0]), self.shape(step.node)
             return "alias" if {before, after} == {lead, lead + ones} else None
-        if step.gathers:
+        if step.tables:
             return None
         loop = self.loop(step)
         kind = "full" if loop == lead + row else "outer"

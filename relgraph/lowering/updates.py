@@ -38,8 +38,8 @@ _REACH = 500  # the most steps to search for a path from a kernel to itself
 
 def with_places(graph: FunctionGraph) -> FunctionGraph:
     """Return a graph that also computes the largest index for each update at indices."""
-    largest = dict.fromkeys(furthest(x.inputs[2]) for x in graph if is_fusible(x) and has_places(x))
-    new = [x for x in largest if x not in graph.outputs]
+    largest = dict.fromkeys(_furthest(x) for x in graph if is_fusible(x) and has_places(x))
+    new = [x for x in largest if x is not None and x not in graph.outputs]
     return FunctionGraph(graph.inputs, [*graph.outputs, *new]) if new else graph
 
 
@@ -93,8 +93,13 @@ def join_updates(graph: FunctionGraph, steps: Sequence[Step], fusion: Fusion) ->
 
 
 def _others(node: Variable) -> tuple[Variable, ...]:
-    more = (furthest(node.inputs[2]),) if has_places(node) else ()
-    return (node.inputs[0], *node.inputs[2:], *more)
+    most = _furthest(node) if has_places(node) else None
+    return (node.inputs[0], *node.inputs[2:], *(() if most is None else (most,)))
+
+
+def _furthest(node: Variable) -> Variable | None:
+    """Return the largest index of an update, if it has to be checked."""
+    return furthest(node.inputs[2], node.type.shape[0])
 
 
 def _takes(kernel: Kernel, node: Variable, shared: bool, fusion: Fusion) -> bool:
@@ -188,7 +193,7 @@ def _update(node: Variable, arrays: tuple[Variable, ...]) -> tuple[tuple[Variabl
     if not has_places(node):
         return arrays, Update(node, part)
     indices = node.inputs[2]
-    return (*arrays, indices), Update(node, part, furthest(indices), len(arrays))
+    return (*arrays, indices), Update(node, part, _furthest(node), len(arrays))
 
 
 def _looped(kernel: Kernel, views: bool) -> Kernel:

@@ -309,11 +309,16 @@ def _spaced(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Any, Any
     distance = elementwise.subtract(high, low)
     step = elementwise.true_divide(distance, gaps) if gaps > 0 else constant(np.nan)
     places = constant(np.arange(count, dtype=real).reshape((count, *[1] * low.ndim)))
-    points = elementwise.multiply(places, step if gaps > 0 else distance)
-    points = elementwise.add(points, low)
+    points = spaced_at(places, low, step if gaps > 0 else distance)
     if endpoint and count > 1:  # no rounding at the end
         points = concatenate([index(points, slice(None, -1)), expand_dims(high, 0)])
     return points, step
+
+
+def spaced_at(places: Variable, start: Variable, step: Variable) -> Variable:
+    """Return the points of ``linspace`` at some places before the last one."""
+    points: Variable = elementwise.add(elementwise.multiply(places, step), start)
+    return points
 
 
 @documented()

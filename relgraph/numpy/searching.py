@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from relgraph.errors import ArgumentError, DomainError, DTypeError, ShapeError
 from relgraph.ir.node import Constant, Variable
 from relgraph.numpy import reductions
-from relgraph.numpy.creation import full, linspace
+from relgraph.numpy.creation import full, linspace, spaced_at
 from relgraph.numpy.finite_differences import diff
 from relgraph.numpy.operands import common_dtype, together, typed
 from relgraph.ops import elementwise
@@ -20,6 +21,8 @@ from relgraph.ops.elementwise import cast, subtract
 from relgraph.ops.indexing.index import index, take
 from relgraph.ops.indexing.update import at
 from relgraph.ops.shape import broadcast_to, expand_dims, ravel, shape, size
+
+Edge = Callable[[Variable], Variable]
 
 __all__ = ["bincount", "digitize", "histogram", "searchsorted"]
 
@@ -172,17 +175,20 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
             f"bincount takes integers, not {places.dtype}",
             fix="Convert them with .astype('int64').",
         )
-    places = cast(places, "int64")
+    if places.dtype.kind == "b":
+        places = cast(places, "int64")  # as indices, Booleans are a mask
     if places.type.shape == (0,):
         weights = None  # of no elements, NumPy returns integers
-    largest = reductions.max(places, initial=least - 1)
-    smallest = reductions.min(places, initial=0)
-    length = assert_(
-        elementwise.add(largest, 1),
-        elementwise.greater_equal(smallest, 0),
-        "bincount takes numbers from 0, and one is negative",
-        "Subtract the smallest first.",
-    )
+    largest = cast(reductions.max(places, initial=0), "int64")
+    some = cast(elementwise.greater(size(places), 0), "int64")
+    length = elementwise.maximum(elementwise.add(largest, some), least)
+    if places.dtype.kind != "u":
+        length = assert_(
+            length,
+            elementwise.greater_equal(reductions.min(places, initial=0), 0),
+            "bincount takes numbers from 0, and one is negative",
+            "Subtract the smallest first.",
+        )
     return _counted(places, weights, length, "bincount")
 
 
@@ -228,7 +234,7 @@ def histogram(
     """
     x = ravel(typed(a, "histogram"))
     x = cast(x, "uint8") if x.dtype.kind == "b" else x
-    edges = _edges(x, bins, range)
+    edges, edge = _edges(x, bins, range)
     count = edges.type.shape[0]
     if not isinstance(count, int):
         raise ShapeError(
@@ -240,10 +246,10 @@ def histogram(
     inside = elementwise.logical_and(
         elementwise.greater_equal(x, first), elementwise.less_equal(x, last)
     )
-    if np.ndim(bins):
+    if edge is None:
         place = elementwise.minimum(subtract(searchsorted(edges, x, "right"), 1), count - 2)
     else:
-        place = _place(elementwise.where(inside, x, first), edges, count - 1)
+        place = _place(elementwise.where(inside, x, first), first, last, edge, count - 1)
     place = elementwise.where(inside, place, count - 1)  # an additional bin for the others
     w = None if weights is None else ravel(_of_shape(weights, a))
     counts = index(_counted(place, w, count, "histogram"), slice(None, -1))
@@ -254,17 +260,18 @@ def histogram(
     return counts, edges
 
 
-def _place(x: Variable, edges: Variable, count: int) -> Variable:
+def _place(x: Variable, first: Variable, last: Variable, edge: Edge, count: int) -> Variable:
     """Return the interval of each element, of equal width, as NumPy finds it.
 
-    Rounding may put an element that is close to an edge on the wrong side of it.
+    Rounding may put an element that is close to an edge on the wrong side of it.  So it is compared
+    with the edges, which are computed again: that is faster than to read them from an array.
     """
-    first, last = index(edges, 0), index(edges, -1)
     share = elementwise.true_divide(subtract(x, first), subtract(last, first))
     place = cast(elementwise.multiply(share, float(count)), "int64")
     place = elementwise.maximum(elementwise.minimum(place, count - 1), 0)
-    place = subtract(place, cast(elementwise.less(x, take(edges, place)), "int64"))
-    after = elementwise.greater_equal(x, take(edges, elementwise.add(place, 1)))
+    place = subtract(place, cast(elementwise.less(x, edge(place)), "int64"))
+    place = elementwise.maximum(place, 0)  # no element is below the first edge
+    after = elementwise.greater_equal(x, edge(elementwise.add(place, 1)))
     beyond = elementwise.logical_and(after, elementwise.less(place, count - 1))
     found: Variable = elementwise.add(place, cast(beyond, "int64"))
     return found
@@ -281,8 +288,12 @@ def _of_shape(weights: Any, a: Any) -> Variable:
     return w
 
 
-def _edges(x: Variable, bins: Any, limits: Any) -> Any:
-    """Return the edges of the intervals of a histogram."""
+def _edges(x: Variable, bins: Any, limits: Any) -> tuple[Variable, Edge | None]:
+    """Return the edges of the intervals of a histogram.
+
+    For intervals of equal width, also return the function that computes those before the last one
+    from their numbers.
+    """
     if isinstance(bins, str):
         raise ArgumentError(
             f"histogram on graphs does not choose the bins by the rule {bins!r}",
@@ -291,7 +302,7 @@ def _edges(x: Variable, bins: Any, limits: Any) -> Any:
     edges = typed(bins, "histogram")
     if edges.ndim:
         _check_edges(edges, "histogram")
-        return edges
+        return edges, None
     count = check_int(bins, "histogram: bins")
     if count < 1:
         raise DomainError("histogram takes at least one bin", fix="Give a positive number.")
@@ -299,7 +310,14 @@ def _edges(x: Variable, bins: Any, limits: Any) -> Any:
     weak = limits if limits is not None else (first, last)
     dtype = common_dtype(*together("histogram", *weak, x, rule="true_divide"))
     dtype = dtype if dtype.kind == "f" else np.result_type(dtype, "float64")
-    return linspace(first, last, count + 1, dtype=dtype)
+    edges, step = linspace(first, last, count + 1, retstep=True, dtype=dtype)
+
+    def edge(number: Variable) -> Variable:
+        low, place = cast(first, step.dtype), cast(number, step.dtype)
+        point: Variable = cast(spaced_at(place, low, step), dtype)
+        return point
+
+    return edges, edge
 
 
 def _limits(x: Variable, limits: Any) -> tuple[Any, Any]:

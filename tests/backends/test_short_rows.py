@@ -48,3 +48,39 @@ def test_only_short_rows_of_known_length_have_kernels_of_their_own():
     assert "range(8)" in source(8)
     assert "range(0, n1, 1024)" in source(65)
     assert "range(0, n1, 1024)" in source(None)
+
+
+COLUMNS = {
+    "sum": (lambda x: rg.sum(x * x, axis=-2), lambda x: (x * x).sum(-2)),
+    "mean": (lambda x: rg.mean(x, axis=-2), lambda x: x.mean(-2)),
+    "max": (lambda x: rg.max(x - 1, axis=-2), lambda x: (x - 1).max(-2)),
+    "two": (
+        lambda x: [rg.min(x, axis=-2), rg.sum(x, axis=-2), x * x],
+        lambda x: [x.min(-2), x.sum(-2), x * x],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
+@pytest.mark.parametrize("shape", [(5000, 3), (7, 40, 2), (4, 3, 30, 5), (9, 12), (30, 13), (0, 3)])
+def test_totals_of_few_columns_are_those_of_numpy(name, dtype, shape):
+    """Few totals stay in registers."""
+    build, expected = COLUMNS[name]
+    x = RNG.normal(0, 3, shape).astype(dtype)
+    X = rg.tensor("X", shape, dtype)
+    if shape[-2] == 0 and name != "sum":
+        return
+    got, wanted = rg.function([X], build(X))(x), expected(x.astype("float64"))
+    for a, b in zip(*(x if isinstance(x, list) else [x] for x in (got, wanted)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "float32" else 1e-9, atol=1e-3)
+
+
+def test_few_totals_are_on_the_stack():
+    def source(n):
+        X = rg.matrix("X", shape=(50, n))
+        return rg.function([X], rg.sum(X * X, axis=0)).source
+
+    assert "stack.float64[3]" in source(3)
+    assert "stack" not in source(65)
+    assert "stack" not in source(None)

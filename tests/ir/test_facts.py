@@ -285,6 +285,61 @@ def test_bounds_hold_where_a_function_may_return_0_or_a_subnormal_number(dtype, 
     assert (computed >= result.low).all() and (computed <= result.high).all()
 
 
+OF_INTEGERS = {
+    "v + 1": lambda v: v + 1,
+    "3 - v": lambda v: 3 - v,
+    "v - v": lambda v: v - v[::-1],
+    "2 v": lambda v: 2 * v,
+    "v v": lambda v: v * v[::-1],
+    "-v": lambda v: -v,
+    "|v|": abs,
+    "square": rg.square,
+    "max": lambda v: rg.maximum(v, 3),
+    "min": lambda v: rg.minimum(v, 3),
+    "clip": lambda v: rg.clip(v, 2, 7),
+    "where": lambda v: rg.where(v > 4, v, 1),
+    "wide": lambda v: v.astype("int64") + 1,
+    "float32": lambda v: v.astype("float32"),
+    "float16 of a sum": lambda v: (v.astype("int64") + 2**20).astype("float32"),
+    "test": lambda v: (v > 3).astype("int32") - 1,
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+@pytest.mark.parametrize("text", ["[0, 9]", "[1, 3]", "[-5, 4]", "[-inf, 9]", "[100, 127]", ""])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64"])
+def test_computed_integers_are_in_the_inferred_interval(name, text, dtype):
+    limits = np.iinfo(dtype)
+    bounds = rg.facts(rg.vector("v", dtype=dtype, facts=text or ())).bounds()
+    low, high = max(bounds.low, limits.min), min(bounds.high, limits.max)
+    if low > high:
+        return
+    ends = [int(low), min(int(low) + 1, int(high)), int(low / 2 + high / 2)]
+    ends += [max(int(high) - 1, int(low)), int(high) if high < 2**62 else int(limits.max)]
+    values = np.array([x for x in {*ends, *range(-5, 10)} if low <= x <= high], dtype)
+    v = rg.vector("v", dtype=dtype, facts=text or ())
+    node = OF_INTEGERS[name](v)
+    result = rg.facts(node).bounds()
+    with np.errstate(all="ignore"):
+        computed = np.asarray(rg.evaluate(node, {v: values}), float)
+    assert (computed >= result.low).all() and (computed <= result.high).all()
+
+
+def test_intervals_of_integers():
+    v = rg.vector("v")
+    place = rg.clip(v.astype("int64"), 0, 9)
+    byte = rg.vector("b", dtype="uint8")
+    for node, expected in (
+        (place, (0, 9)),
+        (place - (v < 1.0).astype("int64"), (-1, 9)),
+        (rg.maximum(place - 1, 0) + 1, (1, 9)),
+        (byte.astype("int64"), (0, 255)),
+        (byte.astype("int64") + 1, (1, 256)),
+    ):
+        bounds = rg.facts(node).bounds()
+        assert (bounds.low, bounds.high) == expected
+
+
 def test_intervals_decide_relations():
     u = rg.vector("u", facts="(0, 1)")
     p = rg.vector("p", facts="[0, inf)")

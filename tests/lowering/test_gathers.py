@@ -31,7 +31,7 @@ def test_what_is_not_a_gather(node):
     ("places", "largest"), [([0, 3, 2], 3), ([1, -1], 2**64 - 1), ([1, -7, 2], 2**64 - 7), ([], 0)]
 )
 def test_a_negative_index_is_the_largest(places, largest):
-    node = furthest(i)
+    node = furthest(i, "n")
     assert values_of(graph_of(node), [np.array(places, "int64")])[node] == largest
 
 
@@ -71,3 +71,24 @@ def test_gathers_compute_what_numpy_does():
     steps = steps_of(*graph.outputs, gathers=True)
     arrays = {"x": np.arange(4.0), "z": np.arange(4.0) * 2, "i": np.array([3, 3, 0])}
     check_run(graph, steps, [arrays[one.name] for one in graph.inputs])
+
+
+def test_indices_that_are_surely_in_range_are_computed_where_they_are_used():
+    table, v = rg.vector("table", 8), rg.vector("v", "k")
+    place = rg.clip(rg.cast(v, "int64"), 0, 7)
+    steps = steps_of(table[place] * table[rg.maximum(place - 1, 0)], gathers=True)
+    (kernel,) = steps
+    assert kernel.tables == (table,) and kernel.gathers == ()
+    assert set(kernel.reads) == {v, table}
+    for node in (table[place + 1], rg.vector("short", 7)[place], rg.exp(table)[place]):
+        assert len(steps_of(node, gathers=True)) > 1
+
+
+def test_bytes_index_a_table_of_256_without_a_check():
+    table, b = rg.vector("table", 256), rg.vector("b", "k", dtype="uint8")
+    (kernel,) = steps_of(table[rg.cast(b, "int64")], gathers=True)
+    assert kernel.gathers == ()
+    found = rg.function([table, b], table[rg.cast(b, "int64")])(
+        np.arange(256.0), np.arange(256, dtype="uint8")
+    )
+    np.testing.assert_array_equal(found, np.arange(256.0))

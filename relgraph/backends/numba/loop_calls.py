@@ -18,6 +18,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.types import TupleType
 from relgraph.lowering.loops.batches import series_in_turn
 from relgraph.lowering.loops.build import written_loop
+from relgraph.lowering.loops.exchanges import with_exchanges
 from relgraph.lowering.loops.function import LoopFunction
 from relgraph.lowering.loops.lanes import on_lanes
 from relgraph.lowering.loops.linalg.limits import CALLS
@@ -42,7 +43,8 @@ class LoopCall:
 
     def __init__(self, node: Variable, backend: NumbaBackend) -> None:
         self.node = node
-        self.compiled = written_loop(node, "NAME")
+        written = written_loop(node, "NAME")
+        self.compiled = None if written is None else with_exchanges(written)
         self._slow: Callable[..., Any] | None = None
         self._backend = backend
         self._defined = OpCall(node)  # raises errors that name the op

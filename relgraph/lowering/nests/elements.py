@@ -47,6 +47,9 @@ class Elements(Nest):
         Whether the innermost loop is reduced.
     accumulates : bool
         Whether reductions accumulate in memory, because a loop inside of a reduced one is not.
+    few : int
+        The size of that loop if it is the only one and short.  It is unrolled, and reductions
+        accumulate in registers.
     """
 
     def __init__(self, structure: Structure, past: bool = False) -> None:
@@ -66,6 +69,11 @@ class Elements(Nest):
             parameter(f"r{i}", fold.dtype, self.sizes, kept) for i, fold in enumerate(s.folds)
         ]
         sizes = (STOP, *[self.sizes[g] for g in self.kept])
+        alone = self.accumulates and self.kept == [self.count - 1]
+        self.few = s.row if alone and s.row is not None else 0
+        self.totals = [
+            self.builder.stack("totals", self.total(f), [self.few]) for f in s.folds if self.few
+        ]
         self.parts = [Buffer(f"w{i}", self.total(f), sizes) for i, f in enumerate(s.folds)]
         self.tops = {i: Buffer(f"u{i}", "float64", (STOP,)) for i in self.pairs}
         self.combined = len(self.parts) + len(self.tops) if self.partial else 0
@@ -122,6 +130,8 @@ class Elements(Nest):
             if self.accumulates:
                 self.fill()
             self.nest(0, first, b.least(b.add(first, ROWS), self.sizes[0]), [])
+            if self.few:
+                self.divide()
 
     def compute_constants(self) -> None:
         """Write the statements that no loop changes."""
@@ -162,6 +172,9 @@ class Elements(Nest):
     def last(self, low: Scalar, high: Scalar, totals: list[Scalar]) -> list[Scalar]:
         """Write the innermost loop."""
         b = self.builder
+        if self.few:
+            self.over_kept(self.next_terms)
+            return totals
         offset: Scalar = ZERO
         if self.past and self.count == 1:  # ``head`` elements are before a line of the cache
             even = const(EVEN, "int64")
@@ -208,6 +221,10 @@ class Elements(Nest):
 
     def target(self, i: int) -> tuple[Buffer, list[Scalar]]:
         """Return the element in which a reduction accumulates."""
+        return (self.totals[i], self.index[-1:]) if self.few else self.stored_total(i)
+
+    def stored_total(self, i: int) -> tuple[Buffer, list[Scalar]]:
+        """Return the element in memory that a reduction has in the end."""
         if not self.partial:
             return self.folded[i].buffer, self.place(self.folded[i])
         return self.parts[i], [self.part, *[self.index[g] for g in self.kept]]
@@ -222,15 +239,17 @@ class Elements(Nest):
         self.over_kept(write)
 
     def divide(self) -> None:
-        """Divide the means that were accumulated in memory."""
+        """Divide the means that were accumulated, and store what is still in registers."""
         means = [i for i, fold in enumerate(self.structure.folds) if isinstance(fold.op, Mean)]
+        changed = range(len(self.totals)) if self.few else means
 
         def write() -> None:
-            for i in means:
-                buffer, at = self.target(i)
-                self.builder.store(buffer, at, self.finished(i, self.builder.load(buffer, at)))
+            for i in changed:
+                total = self.builder.load(*self.target(i))
+                total = total if self.partial else self.finished(i, total)
+                self.builder.store(*self.stored_total(i), total)
 
-        if means:
+        if changed:
             self.over_kept(write)
 
     def finished(self, i: int, total: Scalar) -> Scalar:
@@ -248,9 +267,17 @@ class Elements(Nest):
             number = self.builder.mul(number, n) if reduced else number
         return number
 
+    def next_terms(self) -> None:
+        """Write an iteration whose reductions accumulate in registers."""
+        self.iteration(Place(ZERO))
+
     def over_kept(self, write: Callable[[], None]) -> None:
         """Write loops over the groups that are kept, inside of the outermost one."""
-        self.over(self.kept, write)
+        if not self.few:
+            self.over(self.kept, write)
+        for i in range(self.few):
+            self.index[-1] = const(i, "int64")
+            write()
 
     def store(self, totals: Sequence[Scalar]) -> None:
         """Store the reductions of the inner loops."""

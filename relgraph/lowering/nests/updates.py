@@ -1,7 +1,7 @@
 """Nests that update the elements of an array at indices from another array.
 
-Indices may repeat, so the elements are updated in order.  The values are computed beforehand, in
-vectorised blocks that stay in the cache.
+Indices may repeat, so the elements are updated in order.  Values that take more than a few
+operations are computed beforehand, in vectorised blocks that stay in the cache.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from relgraph.lowering.loops.nodes import Buffer, Scalar, const
 from relgraph.lowering.nests.elements import Elements
 from relgraph.lowering.nests.folds import BLOCK, cast
 from relgraph.lowering.nests.writer import Array, Place, parameter
+
+FEW = 2  # statements that are computed beside each update
 
 
 class Updates(Elements):
@@ -52,6 +54,11 @@ class Updates(Elements):
         if self.count - 1 in self.along:
             return super().last(low, high, totals)
         b = self.builder
+        if len(self.structure.rows) - len(self.constant) <= FEW:
+            with b.loop(low, high) as loop:
+                self.index[-1] = loop.index
+                self.iteration(Place(ZERO))
+            return []
         values = b.stack("values", self.stored[0].buffer.dtype, [BLOCK])
         with b.loop(low, high, step=BLOCK, name="k") as block:
             end = b.least(b.add(block.index, const(BLOCK, "int64")), high)

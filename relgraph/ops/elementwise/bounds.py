@@ -2,7 +2,8 @@
 
 Rounding to nearest is monotone, so the ends of a sum, difference, product or quotient, rounded to
 the dtype of the result, bound what is computed.  Other functions are widened by a few units in the
-last place, so that the rules hold for every backend.
+last place, so that the rules hold for every backend.  Integers wrap around, so their interval says
+something only if all of it is in the range of the dtype, and its ends are exact as floats.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from relgraph.ir.facts import BIT, NOTHING, Facts, within
-from relgraph.ir.intervals import Interval
+from relgraph.ir.intervals import EXACT, Interval, of_dtype
 from relgraph.ir.node import Constant, Variable
 
 Bounds = tuple[Interval, ...]
@@ -25,30 +26,38 @@ _WIDE = 16  # by how many units in the last place the ends of a function are mov
 
 
 def of_result(operands: tuple[Facts, ...], node: Variable, rule: Any) -> Facts:
-    """Return the interval of a result of floats, from those of the operands, and its signs.
+    """Return the interval of a result of numbers, from those of the operands, and its signs.
 
     The rules get intervals that contain a number: nothing follows from an operand of NaN only, or
     without elements, which has every sign.
     """
-    if node.dtype.kind != "f":
+    if node.dtype.kind not in "fiu":
         return NOTHING
     for x, facts in zip(node.inputs, operands, strict=True):
-        if x.__class__ is not Constant and (facts.interval is not None or facts.true & _SIGNS):
+        known = facts.interval is not None or facts.true & _SIGNS
+        if known and (x.__class__ is not Constant or rule in _LIMITS):
             break
     else:
         return NOTHING
     bounds = tuple([x.bounds() for x in operands])
     if any([x.empty() for x in bounds]):
         return NOTHING
+    integers = node.dtype.kind != "f"
+    if integers:
+        bounds = tuple(
+            [x.meet(of_dtype(v.dtype)) for x, v in zip(bounds, node.inputs, strict=True)]
+        )
     with np.errstate(all="ignore"):
         result = rule(bounds, node)
-    return NOTHING if result is None or (math.isnan(result.low + result.high) and (
-        math.isnan(result.low) or math.isnan(result.high)
-    )) else within(result)  # fmt: skip
+    if result is None or math.isnan(result.low) or math.isnan(result.high):
+        return NOTHING
+    if integers and not result.within(EXACT.meet(of_dtype(node.dtype))):
+        return NOTHING
+    return within(result)
 
 
 def _rounded(node: Variable, number: float) -> float:
-    return float(node.dtype.type(number))
+    return float(node.dtype.type(number)) if node.dtype.kind == "f" else number
 
 
 def _sum(x: float, y: float, open_: bool, node: Variable) -> tuple[float, bool]:
@@ -155,6 +164,10 @@ def clip(operands: Bounds, node: Variable) -> Interval | None:
     x, low, high = operands
     result = maximum((x, low), node)
     return None if result is None else minimum((result, high), node)
+
+
+# They bound an operand of which nothing is known.
+_LIMITS = (maximum, minimum, clip)
 
 
 def increasing(operands: Bounds, node: Variable) -> Interval | None:

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from relgraph.errors import DTypeError
-from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, of_elements, proved
+from relgraph.ir.facts import NOTHING, VALUE_FACTS, Facts, kept, of_elements, proved, within
+from relgraph.ir.intervals import Interval, of_dtype
 from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.types import Type, check_dtype
 from relgraph.ops.elementwise.facts import structure
+
+_NARROW = 2  # bytes of an integer whose dtype alone says where it lies
 
 
 class Cast(Op):
@@ -63,6 +66,18 @@ class Cast(Op):
         else:
             names = ()
         facts = of_elements(x) if names is VALUE_FACTS else kept(x, *names)
+        if source.kind in "biu" and names is VALUE_FACTS:
+            facts = _of_integers(facts, source, target)
         if node.type.ndim >= 2 and names:
             facts |= structure("all", None, operands, node)
         return facts
+
+
+def _of_integers(facts: Facts, source: Any, target: Any) -> Facts:
+    """Return the facts of converted integers with their interval, rounded to the dtype."""
+    if source.itemsize <= _NARROW:
+        facts |= within(of_dtype(source))
+    if target.kind != "f" or facts.interval is None:
+        return facts
+    low, high = (float(target.type(end)) for end in facts.interval[:2])
+    return facts._replace(interval=None) | within(Interval(low, high))
