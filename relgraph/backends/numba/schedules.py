@@ -25,10 +25,12 @@ from relgraph.lowering.nests.rows import Rows
 from relgraph.lowering.nests.scans import has_scans
 from relgraph.lowering.nests.short_rows import longest, short_rows
 from relgraph.lowering.products import join_products
+from relgraph.lowering.recomputation import recomputed
 from relgraph.lowering.regions import Fusion
 from relgraph.lowering.rows import join_rows
 from relgraph.lowering.small_matrices import in_kernels
 from relgraph.lowering.split_joins import split_joins
+from relgraph.lowering.stacked_products import as_matrices
 from relgraph.lowering.updated_operands import apart
 from relgraph.lowering.updates import join_updates, with_places
 from relgraph.ops.cumulative import Cumulative
@@ -86,8 +88,8 @@ def planned(graph: FunctionGraph, fusion: Fusion) -> tuple[FunctionGraph, list[S
     """Return the graph that a program computes, and its steps; nothing is compiled."""
     graph = expanded(without_assumptions(graph), lambda node: not is_log_sum(node))
     graph = reduced_once(graph)
-    graph = in_kernels(joins_as_updates(split_joins(graph)))
-    graph = apart(graph, fusion)
+    graph = as_matrices(in_kernels(joins_as_updates(split_joins(graph))))
+    graph = recomputed(apart(graph, fusion), fusion)
     wider = with_places(graph)
     steps = join_rows(wider, schedule(wider, fusion), fusion)
     return graph, join_updates(graph, join_products(wider, steps, fusion), fusion)

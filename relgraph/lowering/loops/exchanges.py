@@ -129,7 +129,7 @@ class _Writer:
             return None
         if not isinstance(s.high, Const) or s.high.value < FEWEST:
             return None
-        found = self._moved(s.body) or self._updated(s.body)
+        found = self._moved(s.body) or self._updated(s)
         if found is None or not all([_only_elements(found.step, x) for x in found.buffers]):
             return None
         return self._steps(s, s.high.value, found)
@@ -150,11 +150,13 @@ class _Writer:
         final = mapped(last, _replaced({s.index: const(n - 1, "int64")}, {}))
         return *exchange.before, loop, *final, *exchange.after
 
-    def _updated(self, body: Body) -> _Exchange | None:
+    def _updated(self, loop: Loop) -> _Exchange | None:
         """Match a step that keeps new elements in a buffer, and at its end updates an array.
 
-        The elements that it does not update are those that they are before the loop.
+        The elements that it does not update are those that they are before the loop, so all steps
+        must update the same ones.
         """
+        body = loop.body
         *others, s = body
         update = _nest(s)
         if update is None:
@@ -172,7 +174,7 @@ class _Writer:
         k = found[0]
         if new.sizes != update.sizes or not self._is_own(keeping, body):
             return None
-        if update.source is keeping and not _loads(others[:k], keeping):
+        if update.source is keeping and not _loads(others[: k + 1], keeping):
             after = (self._copy(keeping, array),)
             return _Exchange((), tuple(others), (array, keeping), after)
         places = [x.index for x in _loads((s,), keeping)]
@@ -181,6 +183,7 @@ class _Writer:
             len(_loads(body, keeping)) != len(places)
             or any([x != update.indices for x in places])
             or any([x != update.store.index for x in own])
+            or not _is_fixed(update, loop)
             or _loaded(others[k]) & {x for other in others[k + 1 :] for x in _stored(other)}
         ):
             return None
@@ -248,14 +251,7 @@ class _Writer:
 
     def _renamed(self, body: Body) -> Body:
         """Return statements with other names for the variables that they bind."""
-        names: dict[Node, Node] = {}
-        for x in walk(body):
-            bound = [x.var] if isinstance(x, Let) else [x.index] if isinstance(x, Loop) else []
-            if isinstance(x, Loop | While):
-                bound += [c.var for c in x.carried]
-            if isinstance(x, If):
-                bound += [r.var for r in x.results]
-            names |= {var: self._fresh(var) for var in bound}
+        names: dict[Node, Node] = {var: self._fresh(var) for var in _bound(body)}
         renamed: Body = mapped(body, _replaced(names, {}))
         return renamed
 
@@ -291,6 +287,31 @@ def _loaded(s: Statement) -> set[Buffer]:
 def _stored(s: Statement) -> set[Buffer]:
     """Return the buffers that a statement writes to, or may write to."""
     return {y for x in walk(s) if not isinstance(x, Load) for y in x.values if type(y) is Buffer}
+
+
+def _is_fixed(nest: _Nest, loop: Loop) -> bool:
+    """Return True if a nest stores to the same elements in each iteration of a loop around it."""
+    moving = {loop.index, *_bound(loop.body)}.difference(nest.indices)
+    for s in nest.lets:
+        if moving.isdisjoint(walk(s.value)) and not any([isinstance(x, Load) for x in walk(s)]):
+            moving.discard(s.var)
+    nodes = set(walk(nest.store.index))
+    return moving.isdisjoint(nodes) and not any([isinstance(x, Load) for x in nodes])
+
+
+def _bound(body: Body) -> list[Var]:
+    """Return the variables that statements bind."""
+    found: list[Var] = []
+    for x in walk(body):
+        if isinstance(x, Let):
+            found.append(x.var)
+        elif isinstance(x, Loop):
+            found += [x.index, *[c.var for c in x.carried]]
+        elif isinstance(x, While):
+            found += [c.var for c in x.carried]
+        elif isinstance(x, If):
+            found += [r.var for r in x.results]
+    return found
 
 
 def _only_elements(body: Body, buffer: Buffer) -> bool:

@@ -2,7 +2,7 @@
 
 A scan runs its iterations one after the other, so nothing in its body runs on vectors along the
 sequence.  What depends on slices of the sequences alone is computed before the scan, of whole
-sequences; what only stacked results depend on, after it.
+sequences; what only stacked results depend on, after it.  A loop that maps needs no scan at all.
 
 References
 ----------
@@ -24,6 +24,7 @@ from relgraph.ops.loops import Scan, closed, results_of
 from relgraph.ops.reductions import Reduction
 from relgraph.ops.shape import dim
 from relgraph.rewriting.batching import batched
+from relgraph.rewriting.passes.loop_maps import as_map
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 SMALL = 64  # elements of a matrix whose products stay in the loop, where they are written out
@@ -51,7 +52,7 @@ class LoopFission(GraphRewriter):
         changes: dict[Variable, Variable] = {}
         for node in graph:
             if isinstance(node.op, Scan):
-                changes |= _divided(node)
+                changes |= as_map(node, _pays) or _divided(node)
         return with_changes(graph, changes) if changes else graph
 
 

@@ -65,6 +65,12 @@ def watched(u, steps):
     return u, changes
 
 
+def moving(u, steps):
+    for k in range(steps):
+        u[k] = 0.5 * u[k, ::-1] + u[3]
+    return u
+
+
 def halved(u, steps):
     for _ in range(steps):
         u[1:-1] = 0.5 * u[1:-1] + 0.1
@@ -93,7 +99,7 @@ def loops(monkeypatch, program, *arguments):
     ("program", "exchanges"),
     [
         (shortest, True), (heat, True), (plane, True), (wave, True), (changing, False),
-        (remembering, True), (watched, True), (halved, False),
+        (remembering, True), (watched, True), (moving, False), (halved, False),
     ],
 )  # fmt: skip
 def test_arrays_are_those_of_steps_that_copy(monkeypatch, program, exchanges, steps):
