@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from math import prod
 from typing import NamedTuple
 
 from relgraph.ir.records import replace
@@ -100,12 +101,15 @@ class _Exchange(NamedTuple):
         These buffers.
     after : tuple of Statement
         What moves the arrays back.
+    smaller : Buffer or None
+        The buffer that the second one takes the place of.
     """
 
     before: Body
     step: Body
     buffers: tuple[Buffer, Buffer]
     after: Body
+    smaller: Buffer | None = None
 
 
 class _Writer:
@@ -132,6 +136,8 @@ class _Writer:
         found = self._moved(s.body) or self._updated(s)
         if found is None or not all([_only_elements(found.step, x) for x in found.buffers]):
             return None
+        if found.smaller is not None:
+            self.larger[found.smaller] = found.buffers[1]
         return self._steps(s, s.high.value, found)
 
     def _steps(self, s: Loop, n: int, exchange: _Exchange) -> Body:
@@ -183,12 +189,11 @@ class _Writer:
             len(_loads(body, keeping)) != len(places)
             or any([x != update.indices for x in places])
             or any([x != update.store.index for x in own])
-            or not _is_fixed(update, loop)
+            or not (_is_fixed(update, loop) and _is_most(update))
             or _loaded(others[k]) & {x for other in others[k + 1 :] for x in _stored(other)}
         ):
             return None
         second = Buffer(keeping.name, array.dtype, array.shape, keeping.space)
-        self.larger[keeping] = second
         names: dict[Node, Node] = dict(zip(update.indices, new.indices, strict=True))
 
         def change(x: Node) -> Node:
@@ -200,8 +205,8 @@ class _Writer:
         stored = Store(second, store.index, store.value)
         joined = _Nest(new.indices, new.sizes, (*new.lets, *lets), stored)
         step = (*others[:k], *others[k + 1 :], joined.statement())
-        before = (self._copy(array, second),)
-        return _Exchange(before, step, (array, second), (self._copy(second, array),))
+        before, after = (self._copy(array, second),), (self._copy(second, array),)
+        return _Exchange(before, step, (array, second), after, keeping)
 
     def _moved(self, body: Body) -> _Exchange | None:
         """Match a step that keeps an array, updates it, and moves the kept one to another array."""
@@ -297,6 +302,14 @@ def _is_fixed(nest: _Nest, loop: Loop) -> bool:
             moving.discard(s.var)
     nodes = set(walk(nest.store.index))
     return moving.isdisjoint(nodes) and not any([isinstance(x, Load) for x in nodes])
+
+
+def _is_most(nest: _Nest) -> bool:
+    """Return True if a nest stores to at least half of a buffer."""
+    sizes = [n.value for n in nest.sizes if isinstance(n, Const)]
+    whole = [n.value for n in nest.store.buffer.shape if isinstance(n, Const)]
+    known = len(sizes) == len(nest.sizes) and len(whole) == len(nest.store.buffer.shape)
+    return known and 2 * prod(sizes) >= prod(whole)
 
 
 def _bound(body: Body) -> list[Var]:

@@ -71,6 +71,12 @@ def moving(u, steps):
     return u
 
 
+def few(u, steps):
+    for _ in range(steps):
+        u[3:14] = 0.5 * u[2:13] + 0.2 * u[5:16]
+    return u
+
+
 def halved(u, steps):
     for _ in range(steps):
         u[1:-1] = 0.5 * u[1:-1] + 0.1
@@ -99,7 +105,8 @@ def loops(monkeypatch, program, *arguments):
     ("program", "exchanges"),
     [
         (shortest, True), (heat, True), (plane, True), (wave, True), (changing, False),
-        (remembering, True), (watched, True), (moving, False), (halved, False),
+        (remembering, True), (watched, True), (moving, False), (few, False),
+        (halved, False),
     ],
 )  # fmt: skip
 def test_arrays_are_those_of_steps_that_copy(monkeypatch, program, exchanges, steps):
