@@ -53,6 +53,7 @@ GRACE = 20.0  # seconds in which a stopped compilation returns to Python
 ROW_SECONDS = 12.0  # in which the turns of a row begin
 BEHIND = 0.9
 WINDOW = 0.004  # seconds of the processor
+BLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # with which NumPy's BLAS is another one
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -359,6 +360,8 @@ def main() -> None:
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
             **dict.fromkeys(THREADS, str(given.threads)),
         }
+        for name in BLAS:
+            os.environ.pop(name, None)
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])
         clock = "the processor's" if given.threads == 1 else "the wall's"

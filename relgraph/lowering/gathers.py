@@ -1,7 +1,7 @@
 """Gathers: elements of an array at indices in arrays, read inside the kernel that uses them.
 
-There is an array of indices for each axis.  Kernels do not check indices.  Unless the facts prove
-that they are in range, the program computes the largest index along each axis beforehand and
+There is an array of indices for each axis.  Kernels do not check indices.  Unless intervals
+prove that they are in range, the program computes the largest index along each axis beforehand and
 compares it with the size.  It reads indices as unsigned numbers, so a negative one is too large.
 Indices that are proved to be in range may be computed in the kernel that uses them.
 """
@@ -12,12 +12,15 @@ from typing import Any
 
 from relgraph.ir.fact_inference import facts_of
 from relgraph.ir.intervals import Interval
-from relgraph.ir.node import Variable, apply
+from relgraph.ir.node import Input, Variable, apply
 from relgraph.ops.elementwise import Cast
 from relgraph.ops.indexing.index import Index
+from relgraph.ops.inputs import Assume
 from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Top
 from relgraph.ops.shape import Reshape
+
+_MOST = 100  # nodes that indices are computed from, where their intervals count
 
 
 def is_gather(node: Variable) -> bool:
@@ -37,9 +40,9 @@ def is_gather(node: Variable) -> bool:
 def furthest(indices: Variable, size: Any) -> Variable | None:
     """Return the largest index as an unsigned number, 0 if there are none.
 
-    Returns None if the facts prove that all indices are from 0 to the size.
+    Returns None if all indices are surely at least 0 and less than the size.
     """
-    if isinstance(size, int) and facts_of(indices).bounds().within(Interval(0.0, size - 1.0)):
+    if isinstance(size, int) and _is_within(indices, size):
         return None
     while isinstance(indices.op, Reshape | Transpose):
         (indices,) = indices.inputs
@@ -47,6 +50,27 @@ def furthest(indices: Variable, size: Any) -> Variable | None:
     if indices.dtype.kind == "u":
         return apply(wide, (apply(Top(None, False), (indices,)),))
     return apply(Top(None, False), (apply(wide, (indices,)),))
+
+
+def _is_within(indices: Variable, size: int) -> bool:
+    """Return True if indices are surely in range, whatever facts inputs declare.
+
+    Nobody checks declared facts, and an index out of range would write to memory of others.
+    """
+    if not facts_of(indices).bounds().within(Interval(0.0, size - 1.0)):
+        return False
+    stack, seen = [indices], {indices}
+    while stack:
+        x = stack.pop()
+        if isinstance(x.op, Assume) or (isinstance(x, Input) and x.facts):
+            return False
+        # No bound of integers follows from what is known of floats.
+        more = [y for y in x.inputs if y.dtype.kind in "biu" and y not in seen]
+        if len(seen) > _MOST:
+            return False
+        seen.update(more)
+        stack += more
+    return True
 
 
 __all__ = ["furthest", "is_gather"]

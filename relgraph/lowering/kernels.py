@@ -23,6 +23,7 @@ from relgraph.lowering.views import Operand
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.differentials import StopGradient
 from relgraph.ops.inputs import Assume
+from relgraph.ops.reductions import Sum
 
 
 @record
@@ -365,6 +366,7 @@ def reduced_axes(node: Variable) -> tuple[int, ...]:
 
 
 FEW, VECTOR = 4, 8  # elements of a row for which functions such as exp need no other rows
+NARROW = 2  # times as many elements of float32 that are added
 TOTALS = 12  # of a reduction of short rows, which stay in registers (16 with AVX2)
 
 
@@ -377,21 +379,24 @@ def short_row(
 ) -> int | None:
     """Return the constant length of a short row, which a kernel unrolls, or None.
 
-    A reduction reduces the row itself, or the rows before it, whose totals are then few.
+    A reduction reduces the row itself, or the axis before it: then there are at most ``TOTALS``.
     """
     last = groups[-1]
     sizes = [loop[axis] for axis in last]
     if not last or not reduced or len(last) == len(loop) or any(map(is_scan, nodes)):
         return None
-    if not all([isinstance(n, int) for n in sizes]) or not 1 < prod(sizes) <= fusion.short_row:
+    reductions = [x for x in nodes if x.op is not None and fusion.reduces(x)]
+    narrow = all([isinstance(x.op, Sum) and x.dtype.name == "float32" for x in reductions])
+    longest = fusion.short_row * (NARROW if narrow else 1)
+    if not all([isinstance(n, int) for n in sizes]) or not 1 < prod(sizes) <= longest:
         return None
+    # Functions such as exp need full vectors: lowering.nests.short_rows makes them of more rows.
+    cheap = max(map(fusion.weight, nodes)) <= 1 or prod(sizes) <= FEW
     if last[0] not in reduced:
         inside = any([g[0] in reduced for g in groups[-2:-1] if g])
-        totals = prod(sizes) * sum(x.op is not None and fusion.reduces(x) for x in nodes)
-        return prod(sizes) if inside and totals <= TOTALS else None
-    # Functions such as exp need full vectors: lowering.nests.short_rows makes them of more rows.
-    cheap = max(map(fusion.weight, nodes)) <= 1
-    return prod(sizes) if cheap or prod(sizes) <= FEW or prod(sizes) % VECTOR == 0 else None
+        fits = prod(sizes) * len(reductions) <= TOTALS
+        return prod(sizes) if inside and fits and cheap else None
+    return prod(sizes) if cheap or prod(sizes) % VECTOR == 0 else None
 
 
 def build(regions: Regions, piece: Sequence[int], regular: bool) -> Kernel:

@@ -20,6 +20,7 @@ from relgraph.ops.indexing.index import Index
 
 READERS = 5  # parts of a value
 OPERATIONS = 24  # that compute an element of each part
+ARRAYS = 12  # that the kernel of the parts reads for them
 LEAST = 256  # elements of a value
 
 
@@ -40,7 +41,7 @@ def recomputed(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
     for y in reversed(graph.toposort()):
         if y not in stored and (region := _region(y, graph, fusion)):
             regions[y] = region
-            # Or each of these parts would be stored, instead of the value that they are parts of.
+            # Otherwise each part would be stored instead of the whole value.
             stored |= {x.inputs[0] for z in region for x in z.inputs if isinstance(x.op, Index)}
     if not regions:
         return graph
@@ -71,7 +72,15 @@ def _region(y: Variable, graph: FunctionGraph, fusion: Fusion) -> list[Variable]
             if alone and x not in inside and _is_light(x, fusion) and x.type.shape == y.type.shape:
                 inside.add(x)
                 stack.append(x)
-    if sum([_operations(x) for x in inside]) * len(graph.clients[y]) > OPERATIONS:
+    parts = len(graph.clients[y])
+    if sum([_operations(x) for x in inside]) * parts > OPERATIONS:
+        return []
+    # Operands that a kernel would compute with the value would be stored instead of it.
+    operands = [x for x in {x for z in inside for x in z.inputs} - inside if x.ndim]
+    for x in operands:
+        if fusion.maps(x) and all([user in inside for user, _ in graph.clients[x]]):
+            return []
+    if len(operands) * parts > ARRAYS:
         return []
     return [x for x in graph if x in inside]
 

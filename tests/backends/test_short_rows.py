@@ -22,7 +22,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
-@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 16, 33, 64, 65])
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8, 16, 33, 64, 65, 128, 129])
 def test_values_are_those_of_numpy(name, dtype, n):
     build, expected = GRAPHS[name]
     x, y = (RNG.normal(0, 3, (50, n)).astype(dtype) for _ in range(2))
@@ -63,17 +63,15 @@ COLUMNS = {
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
-@pytest.mark.parametrize("shape", [(5000, 3), (7, 40, 2), (4, 3, 30, 5), (9, 12), (30, 13), (0, 3)])
+@pytest.mark.parametrize("shape", [(5000, 3), (7, 40, 2), (4, 3, 30, 5), (9, 12), (30, 13)])
 def test_totals_of_few_columns_are_those_of_numpy(name, dtype, shape):
     """Few totals stay in registers."""
     build, expected = COLUMNS[name]
     x = RNG.normal(0, 3, shape).astype(dtype)
     X = rg.tensor("X", shape, dtype)
-    if shape[-2] == 0 and name != "sum":
-        return
     got, wanted = rg.function([X], build(X))(x), expected(x.astype("float64"))
     for a, b in zip(*(x if isinstance(x, list) else [x] for x in (got, wanted)), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "float32" else 1e-9, atol=1e-3)
+        np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "float32" else 1e-9, atol=1e-5)
 
 
 def test_few_totals_are_on_the_stack():
@@ -84,3 +82,8 @@ def test_few_totals_are_on_the_stack():
     assert "stack.float64[3]" in source(3)
     assert "stack" not in source(65)
     assert "stack" not in source(None)
+
+
+def test_few_columns_without_rows():
+    X = rg.matrix("X", (0, 3))
+    np.testing.assert_array_equal(rg.function([X], rg.sum(X, axis=0))(np.zeros((0, 3))), [0.0] * 3)

@@ -92,3 +92,21 @@ def test_bytes_index_a_table_of_256_without_a_check():
         np.arange(256.0), np.arange(256, dtype="uint8")
     )
     np.testing.assert_array_equal(found, np.arange(256.0))
+
+
+def test_what_inputs_declare_does_not_prove_that_indices_are_in_range():
+    table = rg.vector("table", 8)
+    declared, plain = rg.vector("i", dtype="int64", facts="[0, 7]"), rg.vector("i", dtype="int64")
+    for i, places in ((declared, declared), (plain, rg.assume(plain, "[0, 7]"))):
+        f = rg.function([table, i], table[places])
+        np.testing.assert_array_equal(f(np.arange(8.0), np.array([7, -1])), [7.0, 7.0])
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(np.arange(8.0), np.array([9]))
+
+
+def test_unsigned_indices_are_those_of_numpy():
+    table, i = np.arange(100.0), np.array([2**64 - 3, 4], "uint64")
+    doubled = rg.jit(lambda table, i: table[i] * 2)
+    np.testing.assert_array_equal(doubled(table, i), table[i] * 2)
+    with pytest.raises(IndexError, match="out of bounds"):
+        doubled(table, np.array([2**63], "uint64"))

@@ -98,7 +98,7 @@ def _places(gather: Gather) -> Callable[[Array, Array], Array]:
     node, axis = gather.node, gather.axis
     operand = node.inputs.index(gather.indices)
 
-    def places(index: Array, array: Array) -> Array:
+    def in_range(index: Array, array: Array) -> Array:
         """Return the indices as nonnegative numbers, or raise if one is out of range."""
         key: Any = (*[slice(1)] * axis, index)
         try:
@@ -107,9 +107,10 @@ def _places(gather: Gather) -> Callable[[Array, Array], Array]:
             values = [array if i == 0 else ... for i in range(len(node.inputs))]
             values[operand] = index
             raise failure(node, values, error) from error
-        return np.where(index < 0, index + array.shape[axis], index).astype(index.dtype)
+        places = index.astype(np.int64, copy=False)  # as NumPy reads indices, also unsigned ones
+        return np.where(places < 0, places + array.shape[axis], places).astype(index.dtype)
 
-    return places
+    return in_range
 
 
 def _part(node: Variable) -> Callable[..., Array]:

@@ -8,6 +8,7 @@ the array ends where it began; an odd last step copies it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import prod
@@ -38,6 +39,7 @@ from relgraph.lowering.loops.nodes import (
 )
 
 FEWEST = 4  # steps
+LONGEST = 100  # statements of a step, which is compiled twice, or three times
 
 
 class _Nest(NamedTuple):
@@ -122,7 +124,7 @@ class _Writer:
     """
 
     def __init__(self, loop: LoopFunction) -> None:
-        self.body = loop.function.body
+        self._uses = _uses(loop.function.body)
         self.own = set(loop.function.arrays[-1 - len(loop.scratch) : -1])
         self.larger: dict[Buffer, Buffer] = {}
         self._numbers = count(1)
@@ -133,30 +135,34 @@ class _Writer:
             return None
         if not isinstance(s.high, Const) or s.high.value < FEWEST:
             return None
-        found = self._moved(s.body) or self._updated(s)
-        if found is None or not all([_only_elements(found.step, x) for x in found.buffers]):
+        exchange = self._match_move(s.body) or self._match_update(s)
+        if exchange is None or not all(
+            [_only_elements(exchange.step, x) for x in exchange.buffers]
+        ):
             return None
-        if found.smaller is not None:
-            self.larger[found.smaller] = found.buffers[1]
-        return self._steps(s, s.high.value, found)
+        if sum([isinstance(x, Let | Store) for x in walk(exchange.step)]) > LONGEST:
+            return None
+        if exchange.smaller is not None:
+            self.larger[exchange.smaller] = exchange.buffers[1]
+        return self._steps(s, s.high.value, exchange)
 
     def _steps(self, s: Loop, n: int, exchange: _Exchange) -> Body:
         """Return a loop over pairs of steps, and the last step of an odd number."""
         one, two = exchange.buffers
-        second, last = self._renamed(exchange.step), self._renamed(exchange.step)
+        second, last = self._rename(exchange.step), self._rename(exchange.step)
         i = self._fresh(s.index)
         pair = (
             *exchange.step,
             Let(i, Op("add", (s.index, ONE), "int64")),
-            *mapped(second, _replaced({s.index: i}, {one: two, two: one})),
+            *mapped(second, _replacement({s.index: i}, {one: two, two: one})),
         )
         loop = Loop(s.index, ZERO, const(n - n % 2, "int64"), pair, (), False, 2)
         if n % 2 == 0:
             return *exchange.before, loop
-        final = mapped(last, _replaced({s.index: const(n - 1, "int64")}, {}))
+        final = mapped(last, _replacement({s.index: const(n - 1, "int64")}, {}))
         return *exchange.before, loop, *final, *exchange.after
 
-    def _updated(self, loop: Loop) -> _Exchange | None:
+    def _match_update(self, loop: Loop) -> _Exchange | None:
         """Match a step that keeps new elements in a buffer, and at its end updates an array.
 
         The elements that it does not update are those that they are before the loop, so all steps
@@ -173,22 +179,23 @@ class _Writer:
         if len(kept) != 1 or len(_stores(body, array)) != 1:
             return None
         (keeping,) = kept
-        found = [k for k, x in enumerate(others) if keeping in _stored(x)]
-        new = _nest(others[found[0]]) if len(found) == 1 else None
+        if not self._is_own(keeping, body):
+            return None
+        stores = [k for k, x in enumerate(others) if keeping in _stored(x)]
+        new = _nest(others[stores[0]]) if len(stores) == 1 else None
         if new is None or not new.is_whole or new.store.buffer is not keeping:
             return None
-        k = found[0]
-        if new.sizes != update.sizes or not self._is_own(keeping, body):
+        k = stores[0]
+        if new.sizes != update.sizes:
             return None
         if update.source is keeping and not _loads(others[: k + 1], keeping):
             after = (self._copy(keeping, array),)
             return _Exchange((), tuple(others), (array, keeping), after)
-        places = [x.index for x in _loads((s,), keeping)]
-        own = [x.index for x in _loads((s,), array)]
+        reads = _loads((s,), keeping)
         if (
-            len(_loads(body, keeping)) != len(places)
-            or any([x != update.indices for x in places])
-            or any([x != update.store.index for x in own])
+            len(_loads(body, keeping)) != len(reads)
+            or any([x.index != update.indices for x in reads])
+            or any([x.index != update.store.index for x in _loads((s,), array)])
             or not (_is_fixed(update, loop) and _is_most(update))
             or _loaded(others[k]) & {x for other in others[k + 1 :] for x in _stored(other)}
         ):
@@ -208,7 +215,7 @@ class _Writer:
         before, after = (self._copy(array, second),), (self._copy(second, array),)
         return _Exchange(before, step, (array, second), after, keeping)
 
-    def _moved(self, body: Body) -> _Exchange | None:
+    def _match_move(self, body: Body) -> _Exchange | None:
         """Match a step that keeps an array, updates it, and moves the kept one to another array."""
         *others, s = body
         move = _nest(s)
@@ -216,7 +223,7 @@ class _Writer:
         if move is None or keeping is None or not self._is_own(keeping, body):
             return None
         nests = [_nest(x) for x in others]
-        copies = [k for k, x in enumerate(nests) if x is not None and x.store.buffer is keeping]
+        copies = [k for k, x in enumerate(others) if keeping in _stored(x)]
         copy = nests[copies[0]] if len(copies) == 1 else None
         array, older = None if copy is None else copy.source, move.store.buffer
         if array is None or array.dtype != older.dtype or array.shape != older.shape:
@@ -244,9 +251,8 @@ class _Writer:
 
     def _is_own(self, buffer: Buffer, body: Body) -> bool:
         """Return True for a buffer of the function that only one body reads or writes."""
-        uses = [buffer in x.values for x in walk(self.body)]
-        inside = [buffer in x.values for x in walk(body)]
-        return (buffer in self.own or buffer.space == "stack") and sum(uses) == sum(inside)
+        own = buffer in self.own or buffer.space == "stack"
+        return own and self._uses[buffer] == _uses(body)[buffer]
 
     def _copy(self, source: Buffer, target: Buffer) -> Statement:
         """Return a statement that copies a buffer to one of its shape."""
@@ -254,17 +260,17 @@ class _Writer:
         store = Store(target, indices, Load(source, indices))
         return _Nest(indices, source.shape, (), store).statement()
 
-    def _renamed(self, body: Body) -> Body:
+    def _rename(self, body: Body) -> Body:
         """Return statements with other names for the variables that they bind."""
-        names: dict[Node, Node] = {var: self._fresh(var) for var in _bound(body)}
-        renamed: Body = mapped(body, _replaced(names, {}))
-        return renamed
+        names: dict[Node, Node] = {var: self._fresh(var) for var in _variables(body)}
+        other: Body = mapped(body, _replacement(names, {}))
+        return other
 
     def _fresh(self, var: Var) -> Var:
         return Var(f"{var.name}x{next(self._numbers)}", var.dtype)
 
 
-def _replaced(
+def _replacement(
     names: Mapping[Node, Node], buffers: Mapping[Buffer, Buffer]
 ) -> Callable[[Node], Node]:
     """Return a change of variables and buffers."""
@@ -275,6 +281,11 @@ def _replaced(
         return names.get(x, x)
 
     return change
+
+
+def _uses(body: Body) -> Counter[Buffer]:
+    """Return how often statements read or write each buffer."""
+    return Counter([y for x in walk(body) for y in x.values if type(y) is Buffer])
 
 
 def _loads(body: Sequence[Statement], buffer: Buffer) -> list[Load]:
@@ -296,7 +307,7 @@ def _stored(s: Statement) -> set[Buffer]:
 
 def _is_fixed(nest: _Nest, loop: Loop) -> bool:
     """Return True if a nest stores to the same elements in each iteration of a loop around it."""
-    moving = {loop.index, *_bound(loop.body)}.difference(nest.indices)
+    moving = {loop.index, *_variables(loop.body)}.difference(nest.indices)
     for s in nest.lets:
         if moving.isdisjoint(walk(s.value)) and not any([isinstance(x, Load) for x in walk(s)]):
             moving.discard(s.var)
@@ -312,19 +323,19 @@ def _is_most(nest: _Nest) -> bool:
     return known and 2 * prod(sizes) >= prod(whole)
 
 
-def _bound(body: Body) -> list[Var]:
+def _variables(body: Body) -> list[Var]:
     """Return the variables that statements bind."""
-    found: list[Var] = []
+    variables: list[Var] = []
     for x in walk(body):
         if isinstance(x, Let):
-            found.append(x.var)
+            variables.append(x.var)
         elif isinstance(x, Loop):
-            found += [x.index, *[c.var for c in x.carried]]
+            variables += [x.index, *[c.var for c in x.carried]]
         elif isinstance(x, While):
-            found += [c.var for c in x.carried]
+            variables += [c.var for c in x.carried]
         elif isinstance(x, If):
-            found += [r.var for r in x.results]
-    return found
+            variables += [r.var for r in x.results]
+    return variables
 
 
 def _only_elements(body: Body, buffer: Buffer) -> bool:

@@ -1,7 +1,7 @@
 """Nests that update the elements of an array at indices from another array.
 
-Indices may repeat, so the elements are updated in order.  Values that take more than a few
-operations are computed beforehand, in vectorised blocks that stay in the cache.
+Indices may repeat, so the elements are updated in order.  Values that take functions, or more than
+a few operations, are computed beforehand, in vectorised blocks that stay in the cache.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from relgraph.lowering.kernels import Structure
 from relgraph.lowering.loops.builder import ZERO
 from relgraph.lowering.loops.nodes import Buffer, Scalar, const
-from relgraph.lowering.nests.elements import Elements
+from relgraph.lowering.nests.elements import Elements, has_polynomial
 from relgraph.lowering.nests.folds import BLOCK, cast
 from relgraph.lowering.nests.writer import Array, Place, parameter
 
-FEW = 2  # statements that are computed beside each update
+FEW = 2  # statements, without functions, that are computed just before each update
 
 
 class Updates(Elements):
@@ -54,7 +54,8 @@ class Updates(Elements):
         if self.count - 1 in self.along:
             return super().last(low, high, totals)
         b = self.builder
-        if len(self.structure.rows) - len(self.constant) <= FEW:
+        rows = [x for k, x in enumerate(self.structure.rows) if k not in self.constant]
+        if len(rows) <= FEW and not any([has_polynomial(x.op) for x in rows]):
             with b.loop(low, high) as loop:
                 self.index[-1] = loop.index
                 self.iteration(Place(ZERO))

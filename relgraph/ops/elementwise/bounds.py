@@ -125,7 +125,9 @@ def true_divide(operands: Bounds, node: Variable) -> Interval | None:
 
 
 def reciprocal(operands: Bounds, node: Variable) -> Interval | None:
-    """Divide 1."""
+    """Divide 1; a quotient of integers is rounded towards zero."""
+    if node.dtype.kind != "f":
+        return None
     return true_divide((Interval(1.0, 1.0), operands[0]), node)
 
 

@@ -14,7 +14,7 @@ from relgraph.ir.op import Op
 from relgraph.ir.types import Type, check_dtype
 from relgraph.ops.elementwise.facts import structure
 
-_NARROW = 2  # bytes of an integer whose dtype alone says where it lies
+_NARROW = 2  # bytes of an integer whose dtype alone bounds it usefully, as an index of a table
 
 
 class Cast(Op):

@@ -12,7 +12,7 @@ called loop distribution).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from relgraph.ir.cost import node_flops, size
@@ -24,7 +24,7 @@ from relgraph.ops.loops import Scan, closed, results_of
 from relgraph.ops.reductions import Reduction
 from relgraph.ops.shape import dim
 from relgraph.rewriting.batching import batched
-from relgraph.rewriting.passes.loop_maps import as_map
+from relgraph.rewriting.passes.loop_maps import as_map, dependent
 from relgraph.rewriting.rewriters import GraphRewriter, with_changes
 
 SMALL = 64  # elements of a matrix whose products stay in the loop, where they are written out
@@ -65,8 +65,8 @@ def _divided(node: Variable) -> dict[Variable, Variable]:
     outputs = list(substitute(op.body.graph.outputs, dict(zip(old, inputs, strict=True))))
     order = toposort(outputs)
     slices, rest = inputs[1 + n : 1 + n + m], inputs[1 + n + m :]
-    carried = _dependent(order, inputs[: 1 + n])  # on what changes with the iterations before
-    sliced = _dependent(order, slices)
+    carried = dependent(order, inputs[: 1 + n])  # on what changes with the iterations before
+    sliced = dependent(order, slices)
     early = [x for x in order if x in sliced and x not in carried and x.inputs]
     handed = set(toposort(outputs[:n])) if n else set()  # what the next carry needs
     before = _ends(early, carried, outputs) if m else []
@@ -117,14 +117,6 @@ def _divided(node: Variable) -> dict[Variable, Variable]:
     return {
         GetItem(i)(node): x for i, x in enumerate(new_results) if x.type.narrows(node.type.items[i])
     }
-
-
-def _dependent(order: Iterable[Variable], on: Collection[Variable]) -> set[Variable]:
-    found = set(on)
-    for x in order:
-        if not found.isdisjoint(x.inputs):
-            found.add(x)
-    return found
 
 
 def _ends(

@@ -6,7 +6,7 @@ if ``f`` reads no other part of what the loop changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from relgraph.ir.cost import size as extent
@@ -23,7 +23,7 @@ from relgraph.rewriting.batching import batched
 from relgraph.rewriting.rewriters import with_changes
 
 Pays = Callable[[Variable, Collection[Variable]], bool]
-# Elements of a value for all iterations, if it is larger than so many times the results.
+# The elements that a batched value may have, or times as many as the results have.
 MOST, LARGER = 1 << 22, 4
 
 
@@ -57,11 +57,11 @@ def as_map(node: Variable, pays: Pays) -> dict[Variable, Variable]:
         return {}
     if not isinstance(size, int) or size < 2:
         return {}
-    graph = _with_maps(op.body.graph, pays)
+    graph = _without_maps(op.body.graph, pays)
     index, carries = graph.inputs[0], graph.inputs[1 : 1 + n]
     arrays: dict[Variable, Variable] = dict(zip(graph.inputs[1:], node.inputs[1:], strict=True))
     order = toposort(graph.outputs)
-    varying = _dependent(order, [index, *carries])
+    varying = dependent(order, [index, *carries])
     keys = {
         x: key
         for x in order
@@ -83,7 +83,7 @@ def as_map(node: Variable, pays: Pays) -> dict[Variable, Variable]:
         if isinstance(x.op, Index) and changed.get(x.inputs[0], key) == key
     }
     values = [y.inputs[1] for y in graph.outputs]
-    within = _dependent(order, parts)
+    within = dependent(order, parts)
     most = max(MOST, LARGER * size * sum([extent(x.type) for x in values]))
     made = within.intersection(toposort_above(values, parts))
     if any([size * extent(x.type) > most for x in made]):
@@ -105,8 +105,8 @@ def as_map(node: Variable, pays: Pays) -> dict[Variable, Variable]:
     return results
 
 
-def _with_maps(graph: FunctionGraph, pays: Pays) -> FunctionGraph:
-    """Return a body in which the loops that are maps are none any more."""
+def _without_maps(graph: FunctionGraph, pays: Pays) -> FunctionGraph:
+    """Return a body in which the loops that map are batched."""
     changes: dict[Variable, Variable] = {}
     for x in graph:
         if isinstance(x.op, Scan):
@@ -136,12 +136,13 @@ def _slice(x: Variable, index: Variable, size: int) -> _Slice | None:
     return _Slice(whole, entries[:axis].count(FULL), others)
 
 
-def _dependent(order: Sequence[Variable], on: Collection[Variable]) -> set[Variable]:
-    found = set(on)
+def dependent(order: Iterable[Variable], on: Collection[Variable]) -> set[Variable]:
+    """Return the nodes that depend on some of them, which are among the results."""
+    result = set(on)
     for x in order:
-        if not found.isdisjoint(x.inputs):
-            found.add(x)
-    return found
+        if not result.isdisjoint(x.inputs):
+            result.add(x)
+    return result
 
 
 def _is_free(x: Variable, ends: Collection[Variable], inputs: set[Variable]) -> bool:
@@ -157,4 +158,4 @@ def _is_free(x: Variable, ends: Collection[Variable], inputs: set[Variable]) -> 
     return True
 
 
-__all__ = ["as_map"]
+__all__ = ["as_map", "dependent"]

@@ -7,10 +7,23 @@ import relgraph as rg
 from relgraph.backends.numba import loop_calls
 from relgraph.ir.records import replace
 from relgraph.lowering.loops import interpreter
+from relgraph.lowering.loops.builder import ONE, ZERO
 from relgraph.lowering.loops.exchanges import with_exchanges
-from relgraph.lowering.loops.nodes import Const, Loop
+from relgraph.lowering.loops.function import Array, LoopFunction
+from relgraph.lowering.loops.nodes import (
+    Buffer,
+    Const,
+    Function,
+    Load,
+    Loop,
+    Op,
+    Store,
+    Var,
+    const,
+    index,
+)
 from relgraph.lowering.loops.verify import verify
-from tests.lowering.loops.evaluation import is_exact, machine, outcome, same_bits
+from tests.lowering.loops.evaluation import interpreted, is_exact, machine, outcome, same_bits
 
 RNG = np.random.default_rng(8)
 
@@ -135,3 +148,30 @@ def test_few_steps_are_as_they_are_written(monkeypatch):
     short = (*loop.function.body[:-1], three)
     function = type(loop.function)("NAME", loop.function.integers, loop.function.arrays, short)
     assert with_exchanges(replace(loop, function=function)).function is function
+
+
+def test_an_array_that_changes_after_it_was_kept_is_not_exchanged():
+    n, f, k = index(6), "float64", Var("k", "int64")
+    u, old, keep = (Buffer(name, f, (n,)) for name in ("o0", "o1", "w0"))
+
+    def nest(name, target, value):
+        i = Var(name, "int64")
+        return Loop(i, ZERO, n, (Store(target, (i,), value(i)),), (), True)
+
+    step = [
+        nest("i", keep, lambda i: Load(u, (i,))),
+        nest("j", u, lambda i: Op("sum", (Load(old, (i,)), Load(u, (i,))), f)),
+        nest("l", old, lambda i: Load(keep, (i,))),
+    ]
+    change = Store(keep, (ZERO,), const(5.0, f))
+    for body in (step, [*step[:1], change, *step[1:]], [*step[:2], change, *step[2:]]):
+        arrays = (u, old, keep, Buffer("status", "int64", (ONE,)))
+        steps = Loop(k, ZERO, n, tuple(body))
+        function = Function("NAME", (Var("once", "int64"),), arrays, (steps,))
+        array = Array(f, (n,))
+        loop = LoopFunction(function, (), (), frozenset(), (array,) * 2, (array,), {}, False, 1)
+        verify(function)
+        new = with_exchanges(loop)
+        assert (new is loop) == (change in body)
+        before, after = (interpreted(x.function)[:2] for x in (loop, new))
+        np.testing.assert_array_equal(after, before)
