@@ -201,17 +201,7 @@ class _Writer:
         ):
             return None
         second = Buffer(keeping.name, array.dtype, array.shape, keeping.space)
-        names: dict[Node, Node] = dict(zip(update.indices, new.indices, strict=True))
-
-        def change(x: Node) -> Node:
-            if isinstance(x, Load) and x.buffer is keeping:
-                return new.store.value
-            return names.get(x, x)
-
-        lets, store = mapped((update.lets, update.store), change)
-        stored = Store(second, store.index, store.value)
-        joined = _Nest(new.indices, new.sizes, (*new.lets, *lets), stored)
-        step = (*others[:k], *others[k + 1 :], joined.statement())
+        step = (*others[:k], *others[k + 1 :], _updating(new, update, second))
         before, after = (self._copy(array, second),), (self._copy(second, array),)
         return _Exchange(before, step, (array, second), after, keeping)
 
@@ -268,6 +258,20 @@ class _Writer:
 
     def _fresh(self, var: Var) -> Var:
         return Var(f"{var.name}x{next(self._numbers)}", var.dtype)
+
+
+def _updating(new: _Nest, update: _Nest, target: Buffer) -> Statement:
+    """Return a nest that updates a buffer by the new elements as it computes them."""
+    names: dict[Node, Node] = dict(zip(update.indices, new.indices, strict=True))
+
+    def change(x: Node) -> Node:
+        if isinstance(x, Load) and x.buffer is new.store.buffer:
+            return new.store.value
+        return names.get(x, x)
+
+    lets, store = mapped((update.lets, update.store), change)
+    stored = Store(target, store.index, store.value)
+    return _Nest(new.indices, new.sizes, (*new.lets, *lets), stored).statement()
 
 
 def _replacement(

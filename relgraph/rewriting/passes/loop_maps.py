@@ -6,7 +6,7 @@ if ``f`` reads no other part of what the loop changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from relgraph.ir.cost import size as extent
@@ -58,38 +58,24 @@ def as_map(node: Variable, pays: Pays) -> dict[Variable, Variable]:
     if not isinstance(size, int) or size < 2:
         return {}
     graph = _without_maps(op.body.graph, pays)
-    index, carries = graph.inputs[0], graph.inputs[1 : 1 + n]
-    arrays: dict[Variable, Variable] = dict(zip(graph.inputs[1:], node.inputs[1:], strict=True))
-    order = toposort(graph.outputs)
-    varying = dependent(order, [index, *carries])
-    keys = {
-        x: key
-        for x in order
-        if isinstance(x.op, Index | SetIndex) and x.inputs[0] in arrays
-        if (key := _slice(x, index, size)) is not None and varying.isdisjoint(key.others)
-    }
-    changed: dict[Variable, _Slice | None] = {
-        c: keys.get(y) for c, y in zip(carries, graph.outputs, strict=True)
-    }
+    carries = graph.inputs[1 : 1 + n]
+    keys = _keys(graph, n, size)
     for carry, y in zip(carries, graph.outputs, strict=True):
         if y not in keys or not isinstance(y.op, SetIndex) or y.inputs[0] is not carry:
             return {}
         part = Index(y.op.params[0])(carry, *y.inputs[2:]).type
         if y.inputs[1].type.shape != part.shape or y.inputs[1].dtype != part.dtype:
             return {}
+    own = {c: keys[y] for c, y in zip(carries, graph.outputs, strict=True)}
     parts = {
         x: key
         for x, key in keys.items()
-        if isinstance(x.op, Index) and changed.get(x.inputs[0], key) == key
+        if isinstance(x.op, Index) and (x.inputs[0] not in carries or own[x.inputs[0]] == key)
     }
     values = [y.inputs[1] for y in graph.outputs]
-    within = dependent(order, parts)
-    most = max(MOST, LARGER * size * sum([extent(x.type) for x in values]))
-    made = within.intersection(toposort_above(values, parts))
-    if any([size * extent(x.type) > most for x in made]):
+    if not _is_worth_it(values, parts, graph.inputs[: 1 + n], size, pays):
         return {}
-    if not all([_is_free(x, parts, {index, *carries}) and pays(x, within) for x in values]):
-        return {}
+    arrays: dict[Variable, Variable] = dict(zip(graph.inputs[1:], node.inputs[1:], strict=True))
     slices = {}
     for x, key in parts.items():
         array, *others = substitute([x.inputs[0], *key.others], arrays)
@@ -103,6 +89,37 @@ def as_map(node: Variable, pays: Pays) -> dict[Variable, Variable]:
             new = apply(SetIndex(key.whole), (start, new, *substitute(key.others, arrays)))
         results[GetItem(k)(node)] = new
     return results
+
+
+def _keys(graph: FunctionGraph, carries: int, size: int) -> dict[Variable, _Slice]:
+    """Return the parts of inputs of a body that iterations read or write, one entry each."""
+    order = toposort(graph.outputs)
+    varying = dependent(order, graph.inputs[: 1 + carries])
+    keys = {}
+    for x in order:
+        if isinstance(x.op, Index | SetIndex) and x.inputs[0] in graph.inputs[1:]:
+            key = _slice(x, graph.inputs[0], size)
+            if key is not None and varying.isdisjoint(key.others):
+                keys[x] = key
+    return keys
+
+
+def _is_worth_it(
+    values: Sequence[Variable],
+    parts: Collection[Variable],
+    inputs: Collection[Variable],
+    size: int,
+    pays: Pays,
+) -> bool:
+    """Return True if values need inputs only for parts, and it pays to batch them."""
+    if not all([_is_free(x, parts, inputs) for x in values]):
+        return False
+    order = toposort_above(values, parts)
+    within = dependent(order, parts)
+    most = max(MOST, LARGER * size * sum([extent(x.type) for x in values]))
+    if any([size * extent(x.type) > most for x in within]):
+        return False
+    return all([pays(x, within) for x in values])
 
 
 def _without_maps(graph: FunctionGraph, pays: Pays) -> FunctionGraph:
@@ -145,7 +162,7 @@ def dependent(order: Iterable[Variable], on: Collection[Variable]) -> set[Variab
     return result
 
 
-def _is_free(x: Variable, ends: Collection[Variable], inputs: set[Variable]) -> bool:
+def _is_free(x: Variable, ends: Collection[Variable], inputs: Collection[Variable]) -> bool:
     """Return True if a node needs the inputs only for some other nodes."""
     waiting, seen = [x], set(ends)
     while waiting:
