@@ -19,7 +19,7 @@ from relgraph.ir.records import record
 from relgraph.lowering.refs import Ref, Slots, dtype_name
 from relgraph.lowering.regions import CALL, MAP, REDUCE, Fusion, Regions, is_scalar
 from relgraph.lowering.targets import Target, Update
-from relgraph.lowering.views import Operand
+from relgraph.lowering.views import Operand, channel
 from relgraph.ops.cumulative import Cumulative
 from relgraph.ops.differentials import StopGradient
 from relgraph.ops.inputs import Assume
@@ -116,6 +116,9 @@ class Structure:
         For each array operand that is a view, and for each group that it spans, the stride in
         elements (None if it is known only at run time) and the axis of the array.  Empty for any
         other array, whose elements are contiguous in the order of the loops.
+    channels
+        For each array operand, another one from whose memory it is read, and how many elements
+        after it; None for an array that is read from its own.  Empty if all are.
     tables
         The dtypes of the arrays that gathers read; these operands follow the others.
     targets
@@ -135,6 +138,7 @@ class Structure:
     results: tuple[tuple[str, bool], ...] = ()
     products: Products | None = None
     strides: tuple[tuple[tuple[int | None, int], ...], ...] = ()
+    channels: tuple[tuple[int, int] | None, ...] = ()
     tables: tuple[str, ...] = ()
     targets: tuple[Target | None, ...] = ()
     row: int | None = None
@@ -445,6 +449,7 @@ class _Builder:
             tuple(bool(self.folds) and (not g or g[0] in self.axes) for g in groups),
             tuple(self.row_of[x].index for x in self.stored),
             strides=tuple(x.strides(groups) for x in operands),
+            channels=_channels(operands),
             tables=tuple(map(dtype_name, self.tables)),
             row=short_row(self.loop, groups, self.axes, self.nodes, self.regions.fusion),
         )
@@ -537,6 +542,24 @@ class _Builder:
             return self.slots.ref(x, literal)
         index = self.arrays.setdefault(x, len(self.arrays))
         return Ref("array", index, dtype_name(x))
+
+
+def _channels(operands: Sequence[Operand]) -> tuple[tuple[int, int] | None, ...]:
+    """Return for each operand which other one it is a channel beside, and how far from it.
+
+    LLVM then reads the elements of all channels together, in whole vectors.
+    """
+    together: dict[Hashable, list[tuple[int, int]]] = {}
+    for i, x in enumerate(operands):
+        here = channel(x.x) if x.in_place else None
+        if here is not None:
+            together.setdefault(here[0], []).append((here[1], i))
+    result: list[tuple[int, int] | None] = [None] * len(operands)
+    for members in together.values():
+        first, base = min(members)
+        for number, i in members if len(members) > 1 else ():
+            result[i] = base, number - first
+    return tuple(result) if any(result) else ()
 
 
 def merged_axes(

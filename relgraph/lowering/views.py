@@ -14,6 +14,7 @@ from relgraph.ir.node import Variable
 from relgraph.ir.op import Op
 from relgraph.ir.records import record, replace
 from relgraph.ir.types import Type
+from relgraph.ops.indexing.composition import by_axis
 from relgraph.ops.indexing.index import Index
 from relgraph.ops.permutation import MatrixTranspose, Transpose
 from relgraph.ops.shape import BroadcastTo, ExpandDims, Squeeze
@@ -216,6 +217,24 @@ class Operand:
         return step if abs(step) <= _CLOSE else None
 
 
+def channel(x: Variable) -> tuple[Any, int] | None:
+    """Return what a view selects but for its last axis, and the element that it selects there.
+
+    Views of equal keys, such as the channels of an image, begin as many elements apart in memory as
+    these numbers say.  The result is None for any other value.
+    """
+    if not isinstance(x.op, Index):
+        return None
+    array, *operands = x.inputs
+    if operands or is_view(array) or not isinstance(array.type.shape[-1], int):
+        return None
+    entries = by_axis(x.op.params[0], array.ndim)
+    if entries is None or entries[-1][0] != "int":
+        return None
+    number = entries[-1][1]
+    return (array, *entries[:-1]), number + (array.type.shape[-1] if number < 0 else 0)
+
+
 def _viewed(node: Variable, below: tuple[Along, ...]) -> tuple[Along, ...]:
     """Return the axes of a view from those of its operand."""
     op = node.op
@@ -268,6 +287,6 @@ def _indexed(spec: tuple[tuple[object, ...], ...], below: tuple[Along, ...]) -> 
 _VIEWS = frozenset({AsGiven, Index, ExpandDims, Squeeze, Transpose, MatrixTranspose, BroadcastTo})
 
 __all__ = [
-    "Along", "AsGiven", "Operand", "axes", "in_order", "is_contiguous", "is_view", "own_axes",
-    "part_axes", "root",
+    "Along", "AsGiven", "Operand", "axes", "channel", "in_order", "is_contiguous", "is_view",
+    "own_axes", "part_axes", "root",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relgraph.ir.records import record
+from relgraph.ir.records import record, replace
 from relgraph.lowering.kernels import Structure
 from relgraph.lowering.loops.builder import ONE, ZERO, Builder
 from relgraph.lowering.loops.nodes import Buffer, Const, Function, Scalar, Var, const
@@ -40,12 +40,15 @@ class Array:
         The strides that are known only at run time, each with its axis.
     is_strided : bool
         Whether elements in a row do not follow each other, one way or the other.
+    channel : (Buffer, int) or None
+        The buffer from which it is read instead, and the index along that buffer's last axis.
     """
 
     buffer: Buffer
     spans: tuple[bool, ...]
     strides: tuple[tuple[Var, int], ...] = ()
     is_strided: bool = False
+    channel: tuple[Buffer, int] | None = None
 
     @property
     def innermost(self) -> int:
@@ -123,6 +126,7 @@ class Nest:
             parameter(f"x{i}", dtype, self.sizes, spans, steps[i])
             for i, (dtype, spans) in enumerate(structure.arrays)
         ]
+        self._share(structure.channels)
         one = (ONE,)
         self.tables = [Buffer(f"y{i}", dtype, one) for i, dtype in enumerate(structure.tables)]
         self.slots = {
@@ -152,6 +156,19 @@ class Nest:
         arrays += [x.buffer for x in outputs] + list(more)
         return Function(name, tuple(integers), tuple(arrays), self.builder.body)
 
+    def _share(self, channels: Sequence[tuple[int, int] | None]) -> None:
+        """Let channels be read from the buffer of the first one, along an axis of its own."""
+        for base in {channel[0] for channel in channels if channel is not None}:
+            members = [(i, c[1]) for i, c in enumerate(channels) if c is not None and c[0] == base]
+            own = self.arrays[base].buffer
+            shape = (*own.shape, const(1 + max([number for _, number in members]), "int64"))
+            item = const(np.dtype(own.dtype).itemsize, "int64")
+            strides = (*own.strides, item) if own.strides else ()  # a single element
+            shared = Buffer(own.name, own.dtype, shape, own.space, strides)
+            self.arrays[base] = replace(self.arrays[base], buffer=shared)
+            for i, number in members:
+                self.arrays[i] = replace(self.arrays[i], channel=(shared, number))
+
     # Elements.
 
     def place(self, array: Array) -> list[Scalar]:
@@ -161,6 +178,9 @@ class Nest:
 
     def element(self, array: Array) -> Scalar:
         """Return the current element of an array."""
+        if array.channel is not None:
+            buffer, number = array.channel
+            return self.builder.load(buffer, [*self.place(array), const(number, "int64")])
         return self.builder.load(array.buffer, self.place(array))
 
     def read_slots(self) -> None:
