@@ -16,7 +16,7 @@ from relgraph.ir.node import Variable, apply, constant
 from relgraph.ir.op import Op
 from relgraph.ir.types import Dim
 from relgraph.ops.contraction import Matmul, Outer
-from relgraph.ops.elementwise import Elementwise
+from relgraph.ops.elementwise import Cast, Elementwise
 from relgraph.ops.linalg.structured import Diag, Diagonal, Tril, Triu
 from relgraph.ops.permutation import MatrixTranspose
 from relgraph.ops.reductions import Sum
@@ -92,7 +92,9 @@ def _outer(node: Variable, a: Variable, b: Variable) -> Variable:
 
 def _diagonal(node: Variable, x: Variable) -> Variable:
     kept = _masked(np.eye(x.type.shape[-1], dtype=bool), x)
-    return apply(Sum((-1,), False), (kept,))
+    total = apply(Sum((-1,), False), (kept,))
+    # Sums of narrow integers are wider.
+    return total if total.dtype == node.dtype else apply(Cast(node.dtype.name), (total,))
 
 
 def _diag(node: Variable, x: Variable) -> Variable:

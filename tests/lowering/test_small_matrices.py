@@ -62,6 +62,16 @@ def test_what_is_left_out_may_be_infinite_or_nan(build):
     np.testing.assert_array_equal(f(values), getattr(np, build.__name__)(values))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float32"])
+@pytest.mark.parametrize("build", [rg.tril, rg.triu, rg.diagonal])
+def test_dtypes_are_those_of_numpy(build, dtype):
+    x = (np.arange(16).reshape(4, 4) % 3).astype(dtype)
+    found = rg.function([M := rg.matrix("M", (4, 4), dtype=dtype)], build(M))(x)
+    expected = getattr(np, build.__name__)(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_batches_of_unknown_size():
     x, y = rg.tensor("x", (None, 3, 2)), rg.tensor("y", (None, 2, 3))
     f = rg.function([x, y], x @ y, mode=None)
