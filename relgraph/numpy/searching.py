@@ -307,9 +307,10 @@ def _edges(x: Variable, bins: Any, limits: Any) -> tuple[Variable, Edge | None]:
     if count < 1:
         raise DomainError("histogram takes at least one bin", fix="Give a positive number.")
     first, last = _limits(x, limits)
-    weak = limits if limits is not None else (first, last)
-    dtype = common_dtype(*together("histogram", *weak, x, rule="true_divide"))
-    dtype = dtype if dtype.kind == "f" else np.result_type(dtype, "float64")
+    dtype = np.dtype("float64")
+    if x.dtype.kind == "f":
+        weak = limits if limits is not None else (first, last)
+        dtype = common_dtype(*together("histogram", *weak, x, rule="true_divide"))
     edges, step = linspace(first, last, count + 1, retstep=True, dtype=dtype)
 
     def edge(number: Variable) -> Variable:

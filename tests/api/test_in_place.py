@@ -136,6 +136,17 @@ def test_sizes_come_from_shapes_and_numbers():
     assert repr(traced) == "<jit windows, 2 signatures compiled>"
 
 
+@pytest.mark.parametrize("s", [2, np.int64(-1)])
+def test_an_element_of_known_ones_is_chosen_at_the_call(s):
+    def function(s):
+        out = np.arange(6.0)
+        out[s] = 7.0
+        out[: abs(s)] += 1.0
+        return out
+
+    np.testing.assert_array_equal(rg.jit(function)(s), function(s))
+
+
 def test_a_number_among_the_arguments_is_written_as_any_value():
     def function(x, n):
         out = np.zeros(3, "int32")

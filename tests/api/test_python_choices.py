@@ -141,6 +141,13 @@ def changed_elements(x):
     return value, row
 
 
+def descent(x):
+    i = 5
+    while 0 < i < len(x) - 1 and x[i - 1] < x[i]:
+        i -= 1
+    return x[i]
+
+
 PROGRAMS = {
     "elif": (clipped, [np.float64(0.3)], None),
     "arrays": (written, [X], Cond),
@@ -154,6 +161,7 @@ PROGRAMS = {
     "while": (newton, [np.float64(3.0)], WhileLoop),
     "while of arrays": (relaxed, [np.linspace(0, 1, 9) ** 2], WhileLoop),
     "while and if": (collatz, [np.int64(27)], WhileLoop),
+    "while a chain holds": (descent, [np.arange(9.0)], WhileLoop),
     "calls for what they change": (calls, [X], Scan),
 }
 

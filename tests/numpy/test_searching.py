@@ -88,6 +88,17 @@ def test_histograms(x, bins):
                 )  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "uint64"])
+@pytest.mark.parametrize("limits", [(0, 256), (-3, 200), (0.5, 99)])
+def test_limits_of_histograms_may_be_outside_of_the_dtype(dtype, limits):
+    x = RNG.integers(0, 120, 50).astype(dtype)
+    for result, expected in zip(
+        rg.jit(lambda x: np.histogram(x, 16, limits))(x), np.histogram(x, 16, limits), strict=True
+    ):
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+
 def test_what_cannot_be_searched_or_counted():
     x, i = typed("x", np.ones(3)), typed("i", np.ones(3, int))
     for call, error, text in (

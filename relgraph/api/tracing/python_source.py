@@ -355,7 +355,9 @@ def _truth(test: ast.expr) -> ast.expr:
         return ast.IfExp(_truth(first), *both, **place)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return ast.IfExp(_truth(test.operand), no, yes, **place)
-    if isinstance(test, ast.Compare) and len(test.ops) > 1 and not _may_change(test.comparators):
+    if isinstance(test, ast.Compare) and not _may_change(test.comparators[:-1]):
+        if len(test.ops) == 1:
+            return test
         terms = [test.left, *test.comparators]
         pairs: list[ast.expr] = [
             ast.Compare(copy.deepcopy(a), [op], [b], **place)

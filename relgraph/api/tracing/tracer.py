@@ -303,13 +303,12 @@ def node_of(x: Tracer) -> Variable:
 
 def type_of(x: Tracer) -> TensorType:
     """Return the type of an array or view."""
-    if x._storage.value is None:
-        kind = node_of(x).type
-        assert isinstance(kind, TensorType)
-        return kind
     value = values_of(x)
-    assert value is not None
-    return TensorType(value.dtype, value.shape)
+    if value is not None:
+        return TensorType(value.dtype, value.shape)
+    kind = node_of(x).type
+    assert isinstance(kind, TensorType)
+    return kind
 
 
 def values_of(x: Tracer) -> Array | None:

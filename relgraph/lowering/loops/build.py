@@ -19,6 +19,7 @@ import numpy as np
 from relgraph.ir.graph import FunctionGraph, map_nodes, toposort
 from relgraph.ir.node import Constant, Variable, apply
 from relgraph.ir.op import GetItem
+from relgraph.lowering.expansion import expanded
 from relgraph.lowering.loops.builder import ONE, ZERO, TooManyStatements
 from relgraph.lowering.loops.control import cond, scan, while_loop
 from relgraph.lowering.loops.function import Array, LoopFunction, definitions
@@ -407,7 +408,7 @@ class GraphWriter(Writer):
         places: Mapping[Variable, Stored] = MappingProxyType({}),
     ) -> list[Value]:
         """Write a graph of some operands, and return its results, which may be in their places."""
-        results, graph = graph.outputs, _chained(graph)
+        results, graph = graph.outputs, _chained(expanded(graph))
         images = dict(zip(results, graph.outputs, strict=True))
         frame = _Frame(graph, {images[x]: place for x, place in places.items()})
         self.frames.append(frame)

@@ -83,11 +83,10 @@ def _nest(s: Statement) -> _Nest | None:
         indices.append(loop.index)
         sizes.append(loop.high)
         body = loop.body
-    *lets, last = body
-    if not indices or not isinstance(last, Store):
+    lets = tuple([x for x in body[:-1] if isinstance(x, Let)])
+    if not indices or len(lets) != len(body) - 1 or not isinstance(last := body[-1], Store):
         return None
-    bound = tuple([x for x in lets if isinstance(x, Let)])
-    return _Nest(tuple(indices), tuple(sizes), bound, last) if len(bound) == len(lets) else None
+    return _Nest(tuple(indices), tuple(sizes), lets, last)
 
 
 class _Exchange(NamedTuple):
@@ -131,7 +130,7 @@ class _Writer:
 
     def changed(self, s: Loop) -> Body | None:
         """Return what a loop becomes, or None if it stays."""
-        if s.carried or s.low is not ZERO or s.step != 1 or s.level or s.apart:
+        if s.carried or s.low is not ZERO or s.step != 1 or s.level or s.apart or not s.body:
             return None
         if not isinstance(s.high, Const) or s.high.value < FEWEST:
             return None

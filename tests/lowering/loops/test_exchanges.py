@@ -141,6 +141,11 @@ def test_arrays_are_those_of_steps_that_copy(monkeypatch, program, exchanges, st
             assert same_bits(x, y) or not is_exact(loop.function)
 
 
+def test_steps_over_no_elements(monkeypatch):
+    (loop,) = loops(monkeypatch, wave, np.zeros((0, 3)), 20)
+    assert with_exchanges(loop) is loop
+
+
 def test_few_steps_are_as_they_are_written(monkeypatch):
     (loop,) = loops(monkeypatch, heat, RNG.uniform(0.5, 1.5, (23, 23)), 20)
     (*_, steps) = loop.function.body
