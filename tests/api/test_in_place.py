@@ -147,6 +147,18 @@ def test_an_element_of_known_ones_is_chosen_at_the_call(s):
     np.testing.assert_array_equal(rg.jit(function)(s), function(s))
 
 
+def test_an_array_is_added_to_the_elements_under_a_mask():
+    def function(x, m, v):
+        x[m] += v
+        return x
+
+    x, m = np.arange(6.0), np.arange(6) > 2
+    for v in (np.array([1.0, 2.0, 3.0]), np.ones(1), np.float64(2.0)):
+        np.testing.assert_array_equal(rg.jit(function)(x.copy(), m, v), function(x.copy(), m, v))
+    with pytest.raises(ValueError, match="equal sizes"):
+        rg.jit(function)(x.copy(), m, np.ones(4))
+
+
 def test_a_number_among_the_arguments_is_written_as_any_value():
     def function(x, n):
         out = np.zeros(3, "int32")

@@ -122,7 +122,10 @@ def write(x: Tracer, node: Variable) -> None:
     storage.check_body()
     if storage.by_order and running():
         running()[-1].by_order = True
-    is_whole = node.type.shape == shape
+    # The call compares sizes that are not known here, unless one of them may be stretched.
+    is_whole = node.ndim == len(shape) and all(
+        [n == d or (d is None and n != 1) for n, d in zip(node.type.shape, shape, strict=True)]
+    )
     if not is_whole and not (x._steps and isinstance(x._steps[-1].op, Index)):
         node, is_whole = broadcast_to(node, shape), True
     part = None
