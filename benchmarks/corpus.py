@@ -53,7 +53,7 @@ GRACE = 20.0  # seconds in which a stopped compilation returns to Python
 ROW_SECONDS = 12.0  # in which the turns of a row begin
 BEHIND = 0.9
 WINDOW = 0.004  # seconds of the processor
-BLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # with which NumPy's BLAS is another one
+BLAS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # they select BLAS kernels for another processor
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 

@@ -20,7 +20,7 @@ from relgraph.ops.permutation import Transpose
 from relgraph.ops.reductions import Top
 from relgraph.ops.shape import Reshape
 
-_MOST = 100  # nodes that indices are computed from, where their intervals count
+_MOST = 1000  # nodes that indices are computed from; if there are more, the indices are checked
 
 
 def is_gather(node: Variable) -> bool:
@@ -55,7 +55,7 @@ def furthest(indices: Variable, size: Any) -> Variable | None:
 def _is_within(indices: Variable, size: int) -> bool:
     """Return True if indices are surely in range, whatever facts inputs declare.
 
-    Nobody checks declared facts, and an index out of range would write to memory of others.
+    Declared facts are not checked, and an index out of range would corrupt memory.
     """
     if not facts_of(indices).bounds().within(Interval(0.0, size - 1.0)):
         return False
@@ -64,12 +64,11 @@ def _is_within(indices: Variable, size: int) -> bool:
         x = stack.pop()
         if isinstance(x.op, Assume) or (isinstance(x, Input) and x.facts):
             return False
-        # No bound of integers follows from what is known of floats.
-        more = [y for y in x.inputs if y.dtype.kind in "biu" and y not in seen]
+        new = [y for y in x.inputs if y not in seen]
+        seen.update(new)
+        stack += new
         if len(seen) > _MOST:
             return False
-        seen.update(more)
-        stack += more
     return True
 
 

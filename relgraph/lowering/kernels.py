@@ -370,8 +370,8 @@ def reduced_axes(node: Variable) -> tuple[int, ...]:
 
 
 FEW, VECTOR = 4, 8  # elements of a row for which functions such as exp need no other rows
-NARROW = 2  # times as many elements of float32 that are added
-TOTALS = 12  # of a reduction of short rows, which stay in registers (16 with AVX2)
+NARROW = 2  # how many times as long a short row may be whose float32 elements are only added
+TOTALS = 12  # totals that stay in registers, of which AVX2 has 16
 
 
 def short_row(
@@ -545,7 +545,7 @@ class _Builder:
 
 
 def _channels(operands: Sequence[Operand]) -> tuple[tuple[int, int] | None, ...]:
-    """Return for each operand which other one it is a channel beside, and how far from it.
+    """Return, for each operand, the one from whose memory it is read, and how far apart they are.
 
     LLVM then reads the elements of all channels together, in whole vectors.
     """

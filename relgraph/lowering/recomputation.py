@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from relgraph.ir.graph import FunctionGraph
+from relgraph.ir.graph import FunctionGraph, toposort_above
 from relgraph.ir.node import Variable, apply
 from relgraph.lowering.regions import Fusion
 from relgraph.ops.elementwise import Cast, Elementwise
@@ -47,11 +47,11 @@ def recomputed(graph: FunctionGraph, fusion: Fusion) -> FunctionGraph:
         return graph
     images: dict[Variable, Variable] = {}
     for x in graph:
-        parts = regions.get(x.inputs[0]) if isinstance(x.op, Index) else None
+        shifted = regions.get(x.inputs[0]) if isinstance(x.op, Index) else None
         if x.op is None:
             images[x] = x
-        elif parts:
-            images[x] = _part_of(x, parts, images)
+        elif shifted:
+            images[x] = _part_of(x, shifted, images)
         else:
             images[x] = apply(x.op, tuple([images[y] for y in x.inputs]))
     return FunctionGraph(graph.inputs, [images[y] for y in graph.outputs])
@@ -72,17 +72,18 @@ def _region(y: Variable, graph: FunctionGraph, fusion: Fusion) -> list[Variable]
             if alone and x not in inside and _is_light(x, fusion) and x.type.shape == y.type.shape:
                 inside.add(x)
                 stack.append(x)
-    parts = len(graph.clients[y])
-    if sum([_operations(x) for x in inside]) * parts > OPERATIONS:
+    readers = len(graph.clients[y])
+    if sum([_operations(x) for x in inside]) * readers > OPERATIONS:
         return []
     # Operands that a kernel would compute with the value would be stored instead of it.
-    operands = [x for x in {x for z in inside for x in z.inputs} - inside if x.ndim]
-    for x in operands:
+    operands = {x for z in inside for x in z.inputs} - inside
+    arrays = [x for x in operands if x.ndim]
+    for x in arrays:
         if fusion.maps(x) and all([user in inside for user, _ in graph.clients[x]]):
             return []
-    if len(operands) * parts > ARRAYS:
+    if len(arrays) * readers > ARRAYS:
         return []
-    return [x for x in graph if x in inside]
+    return [x for x in toposort_above([y], operands) if x in inside]
 
 
 def _is_light(x: Variable, fusion: Fusion) -> bool:
@@ -122,12 +123,12 @@ def _part_of(
     """Return a slice of a value, computed from slices of what the value is computed from."""
     assert part.op is not None
     spec, shape = part.op.params[0], part.inputs[0].type.shape
-    found: dict[Variable, Variable] = {}
+    parts: dict[Variable, Variable] = {}
     for x in region:
         assert x.op is not None
-        operands = [found[y] if y in found else _sliced(images[y], spec, shape) for y in x.inputs]
-        found[x] = apply(x.op, tuple(operands))
-    return found[region[-1]]
+        operands = [parts[y] if y in parts else _sliced(images[y], spec, shape) for y in x.inputs]
+        parts[x] = apply(x.op, tuple(operands))
+    return parts[region[-1]]
 
 
 def _sliced(x: Variable, spec: Spec, shape: Sequence[int]) -> Variable:

@@ -218,10 +218,11 @@ class Operand:
 
 
 def channel(x: Variable) -> tuple[Any, int] | None:
-    """Return what a view selects but for its last axis, and the element that it selects there.
+    """Return the array and the rest of the key of a view of one channel, and the channel.
 
-    Views of equal keys, such as the channels of an image, begin as many elements apart in memory as
-    these numbers say.  The result is None for any other value.
+    A channel is an element of the last axis, such as a colour of an image.  Channels with the same
+    rest of the key are as far apart in memory as their numbers.  The result is None for any other
+    value.
     """
     if not isinstance(x.op, Index):
         return None

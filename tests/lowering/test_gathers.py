@@ -110,3 +110,16 @@ def test_unsigned_indices_are_those_of_numpy():
     np.testing.assert_array_equal(doubled(table, i), table[i] * 2)
     with pytest.raises(IndexError, match="out of bounds"):
         doubled(table, np.array([2**63], "uint64"))
+
+
+def test_results_of_loops_are_indices_in_range():
+    def program(x, table):
+        _, places = rg.scan(lambda c, y: ((c * 2 + y) % 17, c), np.int64(1), x)
+        return table[np.clip(places, 0, 9)]
+
+    x, table = np.arange(8), np.arange(10.0)
+    c, places = 1, []
+    for y in x:
+        places.append(c)
+        c = (c * 2 + y) % 17
+    np.testing.assert_array_equal(rg.jit(program)(x, table), table[np.clip(places, 0, 9)])

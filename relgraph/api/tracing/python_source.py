@@ -355,9 +355,10 @@ def _truth(test: ast.expr) -> ast.expr:
         return ast.IfExp(_truth(first), *both, **place)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return ast.IfExp(_truth(test.operand), no, yes, **place)
-    if isinstance(test, ast.Compare) and not _may_change(test.comparators[:-1]):
-        if len(test.ops) == 1:
-            return test
+    if not isinstance(test, ast.Compare):
+        return test
+    inner = test.comparators[:-1]  # what two comparisons share is evaluated twice
+    if inner and not _may_change(inner):
         terms = [test.left, *test.comparators]
         pairs: list[ast.expr] = [
             ast.Compare(copy.deepcopy(a), [op], [b], **place)

@@ -23,7 +23,7 @@ from relgraph.rewriting.batching import batched
 from relgraph.rewriting.rewriters import with_changes
 
 Pays = Callable[[Variable, Collection[Variable]], bool]
-# The elements that a batched value may have, or times as many as the results have.
+# A batched value has at most MOST elements, or LARGER times as many as the results.
 MOST, LARGER = 1 << 22, 4
 
 
@@ -154,7 +154,7 @@ def _slice(x: Variable, index: Variable, size: int) -> _Slice | None:
 
 
 def dependent(order: Iterable[Variable], on: Collection[Variable]) -> set[Variable]:
-    """Return the nodes that depend on some of them, which are among the results."""
+    """Return some nodes and those that depend on them."""
     result = set(on)
     for x in order:
         if not result.isdisjoint(x.inputs):
